@@ -1,0 +1,68 @@
+// Builds the text of one StableHLO module with a single function `main`.
+//
+// Not thread-safe; one builder per program. Functions that append ops live beside their concept:
+// elementwise.h, shape.h, reduce.h, index.h, linalg.h, control.h. They use Emit.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hlo/value.h"
+
+namespace tpjrt::hlo {
+
+// The body of a region: receives the block arguments, returns the values of its terminator.
+using Region = std::function<std::vector<Value>(Builder&, std::span<const Value>)>;
+
+struct RegionSpec {
+  std::vector<Type> arguments;
+  Region body;
+};
+
+class Builder {
+ public:
+  Builder() = default;
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  // Appends a parameter of main.
+  Value Parameter(const Type& type);
+  // Marks parameter `index` as a buffer the runtime may reuse for result `result` (tf.aliasing_output).
+  void AliasParameter(int index, int result);
+
+  const Type& TypeOf(int32_t id) const { return types_[static_cast<size_t>(id)]; }
+  int num_parameters() const { return static_cast<int>(parameters_.size()); }
+
+  // Appends one op in generic form: `"name"(operands) <regions> {attributes} : types`.
+  // `attributes` is the text between the braces, e.g. `dimension = 0 : i64`.
+  // `properties`-style attributes are not used: the generic form with a plain dictionary parses on
+  // every plugin.
+  std::vector<Value> Emit(std::string_view name, std::span<const Value> operands,
+                          std::string_view attributes, std::vector<Type> results,
+                          std::span<const RegionSpec> regions = {});
+  Value Emit1(std::string_view name, std::span<const Value> operands, std::string_view attributes,
+              Type result, std::span<const RegionSpec> regions = {});
+
+  // Ends the program; returns the module text. The builder takes no more ops after it.
+  std::string Finish(std::span<const Value> results);
+
+ private:
+  struct ParameterInfo {
+    Type type;
+    int aliased_result = -1;
+  };
+  Value NewValue(Type type);
+  void EmitRegion(const RegionSpec& region);
+
+  std::deque<Type> types_;
+  std::vector<ParameterInfo> parameters_;
+  std::vector<int32_t> parameter_ids_;
+  std::string body_;
+  bool finished_ = false;
+};
+
+}  // namespace tpjrt::hlo

@@ -1,0 +1,81 @@
+// A PJRT client: the devices of one plugin, compilation and host-to-device copies.
+//
+// Created once per process by exec::Runtime. All methods are thread-safe. Everything made from a
+// client must be destroyed before it.
+#pragma once
+
+#include <pjrt_c_api.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "pjrt/buffer.h"
+#include "pjrt/executable.h"
+#include "pjrt/plugin.h"
+
+namespace tpjrt::pjrt {
+
+struct ClientOption {
+  std::string name;
+  std::variant<std::string, int64_t, bool, float> value;
+};
+
+struct DeviceInfo {
+  int id = 0;  // the plugin's own id
+  std::string kind;
+  std::string debug_string;
+};
+
+struct MemoryStats {
+  int64_t bytes_in_use = 0;
+  int64_t peak_bytes = 0;
+  int64_t bytes_limit = 0;
+};
+
+class Client {
+ public:
+  // Throws Error (with the plugin's path and the plugin's text) when the client cannot be made.
+  // Options a plugin does not know are dropped and tried again without, once.
+  static std::unique_ptr<Client> Create(const Plugin& plugin, std::vector<ClientOption> options = {});
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const Plugin& plugin() const { return plugin_; }
+  const PJRT_Api* api() const { return plugin_.api(); }
+  PJRT_Client* handle() const { return client_; }
+  const std::string& platform_name() const { return platform_name_; }  // "cpu", "tpu", "cuda", ...
+  const std::string& platform_version() const { return platform_version_; }
+  // Device memory is host memory: values can be read in place.
+  bool host_memory() const { return platform_name_ == "cpu"; }
+
+  int num_devices() const { return static_cast<int>(devices_.size()); }
+  const DeviceInfo& device_info(int device) const { return infos_.at(static_cast<size_t>(device)); }
+  PJRT_Device* device_handle(int device) const { return devices_.at(static_cast<size_t>(device)); }
+
+  // Compiles StableHLO text, blocking; throws with the compiler's message. `num_parameters` is what
+  // main takes.
+  std::unique_ptr<Executable> Compile(std::string_view stablehlo, int num_parameters) const;
+  std::unique_ptr<Executable> Deserialize(std::string_view blob, int num_parameters) const;
+
+  // Copies host bytes (row-major, dense) to `device`. The host memory may be reused on return.
+  Buffer FromHost(const void* data, DType dtype, std::span<const int64_t> dims, int device) const;
+
+  // False when the plugin does not report.
+  bool GetMemoryStats(int device, MemoryStats* stats) const;
+
+ private:
+  explicit Client(const Plugin& plugin) : plugin_(plugin) {}
+  const Plugin& plugin_;
+  PJRT_Client* client_ = nullptr;
+  std::string platform_name_;
+  std::string platform_version_;
+  std::vector<PJRT_Device*> devices_;
+  std::vector<DeviceInfo> infos_;
+};
+
+}  // namespace tpjrt::pjrt
