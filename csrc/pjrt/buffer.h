@@ -1,13 +1,14 @@
 // A device buffer: move-only owner of a PJRT_Buffer.
 //
-// The logical layout is row-major in dims(). The object is immutable after construction but for
-// Delete, so concurrent reads need no lock; a donated buffer (see Executable) must not be used again
-// and its owner only destroys it. Destruction never throws and may happen on any thread.
+// The logical layout is row-major in dims(). The object is immutable after construction, so
+// concurrent reads need no lock; a donated buffer (see Executable) must not be used again and its
+// owner only destroys it: reading while another thread donates is a race. Destruction never throws
+// and may happen on any thread.
 #pragma once
 
 #include <pjrt_c_api.h>
 
-#include <memory>
+#include <cstdint>
 #include <vector>
 
 #include "base/dtype.h"
@@ -17,12 +18,16 @@ namespace tpjrt::pjrt {
 
 class Client;
 
+// kUnimplemented for a type without a DType (4-bit integers, tokens, ...).
 DType FromPjrt(PJRT_Buffer_Type type);
 PJRT_Buffer_Type ToPjrt(DType dtype);
 
 class Buffer {
  public:
-  // Takes ownership; dtype and dims are what the caller knows the buffer to be.
+  // Takes ownership; dtype, dims and device are what the caller knows the buffer to be. Without a
+  // device the plugin is asked.
+  Buffer(const Client* client, PJRT_Buffer* buffer, DType dtype, std::vector<int64_t> dims,
+         int device);
   Buffer(const Client* client, PJRT_Buffer* buffer, DType dtype, std::vector<int64_t> dims);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -44,8 +49,12 @@ class Buffer {
   Buffer CopyToDevice(int device) const;
 
  private:
-  friend class Executable;
   void Destroy() noexcept;
+  Event ReadyEvent() const;
+  // The value's address when the device's memory is host memory and the layout is dense row-major,
+  // else null.
+  const void* HostAddress() const;
+  void CopyThroughPlugin(void* destination) const;
   const Client* client_;
   PJRT_Buffer* buffer_;
   DType dtype_;

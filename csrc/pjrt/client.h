@@ -39,8 +39,9 @@ struct MemoryStats {
 class Client {
  public:
   // Throws Error (with the plugin's path and the plugin's text) when the client cannot be made.
-  // Options a plugin does not know are dropped and tried again without, once.
-  static std::unique_ptr<Client> Create(const Plugin& plugin, std::vector<ClientOption> options = {});
+  // Options the plugin says it does not know are dropped.
+  static std::unique_ptr<Client> Create(const Plugin& plugin,
+                                        std::vector<ClientOption> options = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -54,11 +55,12 @@ class Client {
   bool host_memory() const { return platform_name_ == "cpu"; }
 
   int num_devices() const { return static_cast<int>(devices_.size()); }
-  const DeviceInfo& device_info(int device) const { return infos_.at(static_cast<size_t>(device)); }
-  PJRT_Device* device_handle(int device) const { return devices_.at(static_cast<size_t>(device)); }
+  const DeviceInfo& device_info(int device) const { return infos_[Checked(device)]; }
+  PJRT_Device* device_handle(int device) const { return devices_[Checked(device)]; }
+  int device_index(const PJRT_Device* device) const;  // throws for a device of another client
 
   // Compiles StableHLO text, blocking; throws with the compiler's message. `num_parameters` is what
-  // main takes.
+  // main takes. The program is portable: one compile serves all devices.
   std::unique_ptr<Executable> Compile(std::string_view stablehlo, int num_parameters) const;
   std::unique_ptr<Executable> Deserialize(std::string_view blob, int num_parameters) const;
 
@@ -69,9 +71,16 @@ class Client {
   bool GetMemoryStats(int device, MemoryStats* stats) const;
 
  private:
-  explicit Client(const Plugin& plugin) : plugin_(plugin) {}
+  Client(const Plugin& plugin, PJRT_Client* client);
+  size_t Checked(int device) const {
+    Require(device >= 0 && device < num_devices(), "device ", device, " does not exist; there are ",
+            num_devices());
+    return static_cast<size_t>(device);
+  }
+  void ReadPlatform();
+  void ReadDevices();
   const Plugin& plugin_;
-  PJRT_Client* client_ = nullptr;
+  PJRT_Client* client_;
   std::string platform_name_;
   std::string platform_version_;
   std::vector<PJRT_Device*> devices_;

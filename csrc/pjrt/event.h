@@ -1,4 +1,5 @@
-// A PJRT event: move-only, destroyed without throwing. An event that was never created (empty) is ready.
+// A PJRT event: move-only, destroyed without throwing. An event that was never created (empty) is
+// ready.
 #pragma once
 
 #include <pjrt_c_api.h>

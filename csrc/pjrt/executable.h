@@ -7,7 +7,6 @@
 #include <pjrt_c_api.h>
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,10 +37,13 @@ class Executable {
   std::string Serialize() const;
 
  private:
+  Executable(const Client* client, PJRT_LoadedExecutable* executable);
+  void ReadSignature();
+  void CheckArguments(std::span<PJRT_Buffer* const> arguments, size_t outputs) const;
   void Destroy() noexcept;
   const Client* client_;
   PJRT_LoadedExecutable* executable_;
-  int num_parameters_;
+  int num_parameters_ = 0;
   std::vector<DType> output_types_;
   std::vector<std::vector<int64_t>> output_dims_;
   int64_t temp_bytes_ = 0;

@@ -1,13 +1,14 @@
 // A loaded PJRT plugin: the shared library and its C API table.
 //
-// Load maps a file once per process and path and never unloads it (plugins start threads). It throws
-// Error for a missing, foreign (no GetPjrtApi), truncated or too old file, each with the path, the
-// cause and what to do. Thread-safe.
+// Load maps a file once per process and path and never unloads it (plugins start threads). It
+// throws Error for a missing, foreign (no GetPjrtApi), truncated or too old file, each with the
+// path, the cause and what to do. Thread-safe.
 #pragma once
 
 #include <pjrt_c_api.h>
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -28,9 +29,11 @@ class Plugin {
   uint64_t file_hash() const;
 
  private:
-  Plugin(std::string path, const PJRT_Api* api) : path_(std::move(path)), api_(api) {}
+  Plugin(std::string path, const PJRT_Api* api);
   std::string path_;
   const PJRT_Api* api_;
+  mutable std::once_flag hash_once_;
+  mutable uint64_t hash_ = 0;
 };
 
 }  // namespace tpjrt::pjrt
