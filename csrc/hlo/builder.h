@@ -23,6 +23,12 @@ struct RegionSpec {
   Region body;
 };
 
+// A region already written: its text and the types it returns.
+struct RegionText {
+  std::string text;
+  std::vector<Type> results;
+};
+
 class Builder {
  public:
   Builder() = default;
@@ -31,7 +37,8 @@ class Builder {
 
   // Appends a parameter of main.
   Value Parameter(const Type& type);
-  // Marks parameter `index` as a buffer the runtime may reuse for result `result` (tf.aliasing_output).
+  // Marks parameter `index` as a buffer the runtime may reuse for result `result`
+  // (tf.aliasing_output).
   void AliasParameter(int index, int result);
 
   const Type& TypeOf(int32_t id) const { return types_[static_cast<size_t>(id)]; }
@@ -40,12 +47,18 @@ class Builder {
   // Appends one op in generic form: `"name"(operands) <regions> {attributes} : types`.
   // `attributes` is the text between the braces, e.g. `dimension = 0 : i64`.
   // `properties`-style attributes are not used: the generic form with a plain dictionary parses on
-  // every plugin.
+  // every plugin. Throws when an operand is empty, of another builder, or of a region that has
+  // ended.
   std::vector<Value> Emit(std::string_view name, std::span<const Value> operands,
                           std::string_view attributes, std::vector<Type> results,
                           std::span<const RegionSpec> regions = {});
   Value Emit1(std::string_view name, std::span<const Value> operands, std::string_view attributes,
               Type result, std::span<const RegionSpec> regions = {});
+  // The same in two steps, for ops whose result types come from their regions.
+  RegionText EmitRegion(const RegionSpec& region);
+  std::vector<Value> EmitWithRegions(std::string_view name, std::span<const Value> operands,
+                                     std::string_view attributes, std::vector<Type> results,
+                                     std::span<const RegionText> regions);
 
   // Ends the program; returns the module text. The builder takes no more ops after it.
   std::string Finish(std::span<const Value> results);
@@ -55,10 +68,14 @@ class Builder {
     Type type;
     int aliased_result = -1;
   };
-  Value NewValue(Type type);
-  void EmitRegion(const RegionSpec& region);
+  Value NewValue(Type type, int32_t scope);
+  void CheckOperands(std::string_view name, std::span<const Value> operands) const;
+  std::string Header(std::span<const Value> results) const;
 
   std::deque<Type> types_;
+  std::vector<int32_t> scope_of_;           // the region each value was made in
+  std::vector<int32_t> open_scopes_ = {0};  // 0 is main's body
+  int32_t next_scope_ = 1;
   std::vector<ParameterInfo> parameters_;
   std::vector<int32_t> parameter_ids_;
   std::string body_;
