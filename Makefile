@@ -10,7 +10,6 @@ JOBS ?= $(shell nproc)
 VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
-PACKAGE := $(CURDIR)/python/torch_pjrt
 DEPS := $(VENV)/.stamp-requirements
 INSTALLED := $(VENV)/.stamp-package
 export PATH := $(BIN):$(PATH)
@@ -20,8 +19,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CMAKE := $(BIN)/cmake
 CONFIGURE := $(CMAKE) -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(BIN)/ninja -DPython_EXECUTABLE=$(PY)
 BUILD := $(CMAKE) --build
-# The developer's build puts the libraries into the package's folder, where Python finds them.
-IN_TREE := -DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(PACKAGE)
 CTEST = TPJRT_TEST_PLUGINS=$$($(PY) scripts/test_plugins.py) $(BIN)/ctest --output-on-failure
 CPP_FILES = $(wildcard $(foreach d,csrc/* tests/cpp tests/cpp/* tests/plugin benchmarks,$d/*.cc $d/*.h))
 CORE_FILES = $(wildcard $(foreach d,base pjrt hlo ir lower exec,csrc/$d/*.cc))
@@ -87,7 +84,7 @@ extension: $(INSTALLED) build/release/build.ninja  ## compile what the Python pa
 
 build/release/build.ninja: | $(DEPS)
 	@scripts/system.sh $(PYTHON)
-	@$(CONFIGURE) -B build/release -DCMAKE_BUILD_TYPE=Release $(IN_TREE)
+	@$(CONFIGURE) -B build/release -DCMAKE_BUILD_TYPE=Release -DTPJRT_IN_TREE=ON
 
 build/asan/build.ninja: | $(DEPS)
 	@scripts/system.sh $(PYTHON)
