@@ -55,8 +55,9 @@ void Builder::CheckOperands(std::string_view name, std::span<const Value> operan
     Check(operand.valid(), name, ": an operand is empty");
     Check(&operand.builder() == this, name, ": an operand belongs to another program");
     const int32_t scope = scope_of_[static_cast<size_t>(operand.id())];
-    Check(std::ranges::find(open_scopes_, scope) != open_scopes_.end(), name,
-          ": an operand belongs to a region that has ended");
+    const auto visible = open_scopes_.begin() + static_cast<std::ptrdiff_t>(visible_from_);
+    Check(std::find(visible, open_scopes_.end(), scope) != open_scopes_.end(), name,
+          ": an operand was made in a region that has ended or outside this isolated one");
   }
 }
 
@@ -75,10 +76,13 @@ RegionText Builder::EmitRegion(const RegionSpec& region) {
     text += "):\n";
 
   std::string outer = std::exchange(body_, {});
+  const size_t outer_visible = visible_from_;
   open_scopes_.push_back(scope);
+  if (region.isolated) visible_from_ = open_scopes_.size() - 1;
   const std::vector<Value> results = region.body(*this, arguments);
   CheckOperands("stablehlo.return", results);
   open_scopes_.pop_back();
+  visible_from_ = outer_visible;
   text += std::exchange(body_, std::move(outer));
   text += StrCat("\"stablehlo.return\"(", Names(results), ") : (", Types(results), ") -> ()\n}");
 

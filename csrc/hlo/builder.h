@@ -18,9 +18,11 @@ namespace tpjrt::hlo {
 // The body of a region: receives the block arguments, returns the values of its terminator.
 using Region = std::function<std::vector<Value>(Builder&, std::span<const Value>)>;
 
+// `isolated`: the body may use its arguments only (reduce, scatter, sort); otherwise also outer values.
 struct RegionSpec {
   std::vector<Type> arguments;
   Region body;
+  bool isolated = false;
 };
 
 // A region already written: its text and the types it returns.
@@ -75,6 +77,7 @@ class Builder {
   std::deque<Type> types_;
   std::vector<int32_t> scope_of_;           // the region each value was made in
   std::vector<int32_t> open_scopes_ = {0};  // 0 is main's body
+  size_t visible_from_ = 0;                 // first open scope the current region may use
   int32_t next_scope_ = 1;
   std::vector<ParameterInfo> parameters_;
   std::vector<int32_t> parameter_ids_;

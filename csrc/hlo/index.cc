@@ -93,7 +93,7 @@ Value Scatter(Value operand, Value indices, Value updates, const ScatterDims& di
   if (operand.num_elements() == 0 || updates.num_elements() == 0) return operand;
   const Type scalar{operand.dtype(), {}};
   Builder& b = operand.builder();
-  const RegionText region = b.EmitRegion({{scalar, scalar}, body});
+  const RegionText region = b.EmitRegion({{scalar, scalar}, body, true});
   RequireOperands(region.results == std::vector<Type>{scalar}, op, operands,
                   "the body must return one scalar of the operand's dtype");
   const std::string attributes = StrCat(

@@ -21,6 +21,13 @@ Value RealFloating(std::string_view name, Value x) {
   return Emit(name, x);
 }
 
+// Real floating point of more than 8 bits.
+Value WideFloating(std::string_view name, Value x) {
+  RequireOperands(IsFloat(x.dtype()) && ItemSize(x.dtype()) > 1, name, std::vector<Value>{x},
+                  "operand must be floating point of at least 16 bits");
+  return Emit(name, x);
+}
+
 Value Integral(std::string_view name, Value x) {
   RequireOperands(IsInteger(x.dtype()), name, std::vector<Value>{x}, "operand must be integer");
   return Emit(name, x);
@@ -84,13 +91,13 @@ Value ReducePrecision(Value x, int exponent_bits, int mantissa_bits) {
 Value OptimizationBarrier(Value x) { return Emit("stablehlo.optimization_barrier", x); }
 
 Value Erf(Value x) { return RealFloating("chlo.erf", x); }
-Value Erfc(Value x) { return RealFloating("chlo.erfc", x); }
+Value Erfc(Value x) { return WideFloating("chlo.erfc", x); }
 Value ErfInv(Value x) { return RealFloating("chlo.erf_inv", x); }
 Value Lgamma(Value x) { return RealFloating("chlo.lgamma", x); }
 Value Digamma(Value x) { return RealFloating("chlo.digamma", x); }
 Value Polygamma(Value n, Value x) { return RealBinary("chlo.polygamma", n, x); }
 Value Zeta(Value x, Value q) { return RealBinary("chlo.zeta", x, q); }
-Value BesselI1e(Value x) { return RealFloating("chlo.bessel_i1e", x); }
+Value BesselI1e(Value x) { return WideFloating("chlo.bessel_i1e", x); }
 Value NextAfter(Value a, Value b) { return RealBinary("chlo.next_after", a, b); }
 Value Acos(Value x) { return Floating("chlo.acos", x); }
 Value Acosh(Value x) { return Floating("chlo.acosh", x); }

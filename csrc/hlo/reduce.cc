@@ -35,7 +35,7 @@ std::vector<Value> EmitReduction(std::string_view op, std::span<const Value> inp
                                  std::span<const Value> inits, const std::string& attributes,
                                  const Dims& dims, const Region& body) {
   Builder& b = inputs[0].builder();
-  const RegionText region = b.EmitRegion({ScalarPairs(inputs), body});
+  const RegionText region = b.EmitRegion({ScalarPairs(inputs), body, true});
   std::vector<Type> results;
   std::vector<Type> scalars;
   for (const Value& init : inits) {
@@ -224,7 +224,7 @@ std::vector<Value> Sort(std::span<const Value> operands, int64_t dim, bool stabl
     return {operands.begin(), operands.end()};
   }
   Builder& b = operands[0].builder();
-  const RegionText region = b.EmitRegion({arguments, less});
+  const RegionText region = b.EmitRegion({arguments, less, true});
   RequireOperands(region.results == std::vector<Type>{{DType::kBool, {}}}, op, operands,
                   "the comparator must return one bool");
   return b.EmitWithRegions(op, operands,
