@@ -1,0 +1,43 @@
+#include "plugins_under_test.h"
+
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+
+namespace tpjrt::test {
+
+const std::vector<std::string>& PluginPaths() {
+  static const std::vector<std::string> paths = [] {
+    const char* given = std::getenv("TPJRT_TEST_PLUGINS");
+    std::istringstream list(given == nullptr ? TPJRT_FOUND_PLUGINS : given);
+    std::vector<std::string> result;
+    for (std::string path; std::getline(list, path, ':');) {
+      if (!path.empty()) result.push_back(path);
+    }
+    return result;
+  }();
+  return paths;
+}
+
+const pjrt::Client& ClientOf(const std::string& plugin_path) {
+  static std::mutex mutex;
+  static auto* clients = new std::map<std::string, std::unique_ptr<pjrt::Client>>;
+  std::lock_guard lock(mutex);
+  auto& client = (*clients)[plugin_path];
+  if (client == nullptr) client = pjrt::Client::Create(pjrt::Plugin::Load(plugin_path));
+  return *client;
+}
+
+std::string PluginName(const std::string& plugin_path) {
+  std::string name = std::filesystem::path(plugin_path).stem().string();
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+
+}  // namespace tpjrt::test
