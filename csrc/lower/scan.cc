@@ -4,7 +4,7 @@
 #include "hlo/shape.h"
 #include "lower/families.h"
 #include "lower/reducing.h"
-#include "lower/scanning.h"
+#include "lower/inclusive_scan.h"
 
 namespace tpjrt::lower {
 namespace {

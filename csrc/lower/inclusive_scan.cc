@@ -1,4 +1,4 @@
-#include "lower/scanning.h"
+#include "lower/inclusive_scan.h"
 
 #include "hlo/elementwise.h"
 #include "hlo/shape.h"
