@@ -106,7 +106,7 @@ $(DEPS): requirements.txt requirements-nodeps.txt
 
 # Metadata (command, autoload entry point) and the path of python/; the build itself is CMake's.
 $(INSTALLED): pyproject.toml $(DEPS)
-	@$(PY) -m pip install --quiet --no-deps --no-build-isolation -C wheel.cmake=false -e .
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --config-settings=wheel.cmake=false -e .
 	@touch $@
 
 .PHONY: wheel
