@@ -1,0 +1,133 @@
+#include "lower/max_pooling.h"
+
+#include <algorithm>
+
+#include "hlo/elementwise.h"
+#include "hlo/index.h"
+#include "hlo/reduce.h"
+#include "hlo/shape.h"
+#include "lower/pool_geometry.h"
+
+namespace tpjrt::lower {
+namespace {
+
+struct Found {
+  Value values, indices;  // indices: flat position among the spatial dims, i32
+};
+
+// (value, index) pairs: the larger value, then the smaller index; NaN wins, and the last of
+// several.
+std::vector<Value> LargerPair(hlo::Builder&, std::span<const Value> args) {
+  Value a = args[0], at = args[1], b = args[2], bt = args[3];
+  Value a_nan = hlo::IsNan(a), b_nan = hlo::IsNan(b);
+  Value both_nan = hlo::And(a_nan, b_nan);
+  Value earlier = hlo::Lt(at, bt);
+  Value tie = hlo::And(hlo::Eq(a, b), earlier);
+  Value wins = hlo::Or(hlo::Or(hlo::Gt(a, b), tie), hlo::And(a_nan, hlo::Not(b_nan)));
+  wins = hlo::Select(both_nan, hlo::Not(earlier), wins);
+  return {hlo::Select(wins, a, b), hlo::Select(wins, at, bt)};
+}
+
+// The elements outside lose even to -inf: theirs is the largest index.
+std::vector<Value> Losers(Value x) {
+  return {hlo::LowestValue(x.builder(), x.dtype()), hlo::HighestValue(x.builder(), DType::kI32)};
+}
+
+Value SpatialPositions(Value x, int64_t spatial) {
+  Dims dims(x.dims().end() - spatial, x.dims().end());
+  Value flat = hlo::Iota(x.builder(), DType::kI32, {hlo::NumElements(dims)}, 0);
+  Dims mapping;
+  for (int64_t d = x.rank() - spatial; d < x.rank(); ++d) mapping.push_back(d);
+  return hlo::BroadcastInDim(hlo::Reshape(flat, dims), x.dims(), mapping);
+}
+
+std::vector<Value> Results(Context& c, const Found& found) {
+  return {hlo::Reshape(found.values, c.Result(0).dims),
+          hlo::Convert(hlo::Reshape(found.indices, c.Result(1).dims), c.Result(1).dtype)};
+}
+
+// Windows start..end along `dim`, which is replaced by one element per window.
+Found ReduceWindows(const Found& in, int64_t dim, int64_t outputs) {
+  hlo::Builder& b = in.values.builder();
+  const int64_t inputs = in.values.dim(dim);
+  int64_t width = 1;
+  for (int64_t o = 0; o < outputs; ++o) {
+    width = std::max(width, AdaptiveEnd(o, inputs, outputs) - AdaptiveStart(o, inputs, outputs));
+  }
+  // Shorter windows repeat their first element: it ties with itself and changes nothing.
+  std::vector<int64_t> source;
+  for (int64_t o = 0; o < outputs; ++o) {
+    const int64_t start = AdaptiveStart(o, inputs, outputs), end = AdaptiveEnd(o, inputs, outputs);
+    for (int64_t j = 0; j < width; ++j) source.push_back(start + j < end ? start + j : start);
+  }
+  Value table = hlo::ConstantList(b, DType::kI32, source, {outputs, width});
+  const Value inputs_list[] = {hlo::TakeDim(in.values, table, dim),
+                               hlo::TakeDim(in.indices, table, dim)};
+  std::vector<Value> reduced = hlo::Reduce(inputs_list, Losers(in.values), {dim + 1}, LargerPair);
+  return {reduced[0], reduced[1]};
+}
+
+}  // namespace
+
+template <int spatial>
+Outcome MaxPool(Context& c) {
+  Value x = c.Tensor("self");
+  const Dims sizes = SpatialList(c, "kernel_size", spatial, {});
+  const Dims strides = SpatialList(c, "stride", spatial, sizes);
+  const Dims padding = SpatialList(c, "padding", spatial, Dims(sizes.size(), 0));
+  const Dims dilation = SpatialList(c, "dilation", spatial, Dims(sizes.size(), 1));
+
+  hlo::Window window = hlo::Window::Unit(x.rank());
+  for (int i = 0; i < spatial; ++i) {
+    const size_t s = static_cast<size_t>(i), d = static_cast<size_t>(x.rank() - spatial + i);
+    window.sizes[d] = sizes[s];
+    window.strides[d] = strides[s];
+    window.window_dilations[d] = dilation[s];
+    window.low[d] = padding[s];
+    // What the asked output size needs (ceil_mode reaches past the padding).
+    const int64_t span = (sizes[s] - 1) * dilation[s] + 1;
+    window.high[d] = std::max<int64_t>(0, (c.Result().dims[d] - 1) * strides[s] + span -
+                                              x.dim(static_cast<int64_t>(d)) - padding[s]);
+  }
+  const Value inputs[] = {x, SpatialPositions(x, spatial)};
+  std::vector<Value> found = hlo::ReduceWindow(inputs, Losers(x), window, LargerPair);
+  return Results(c, {found[0], found[1]});
+}
+
+template <int spatial>
+Outcome AdaptiveMaxPool(Context& c) {
+  Value x = c.Tensor("self");
+  Found found{x, SpatialPositions(x, spatial)};
+  if (hlo::NumElements(c.Result().dims) == 0) return Unsupported{"pooling to nothing"};
+  for (int64_t d = x.rank() - spatial; d < x.rank(); ++d) {
+    found = ReduceWindows(found, d, c.Result().dims[static_cast<size_t>(d)]);
+  }
+  return Results(c, found);
+}
+
+template <int spatial>
+Outcome MaxPoolBackward(Context& c) {
+  const Type out = c.Result();
+  Value grad = c.TensorAs("grad_output", ComputeType(out.dtype));
+  Value index = hlo::Convert(c.Tensor("indices"), DType::kI64);
+  if (hlo::NumElements(out.dims) == 0 || grad.num_elements() == 0) {
+    return hlo::Constant(c.builder(), out.dtype, 0, out.dims);
+  }
+  const int64_t plane = hlo::NumElements(Dims(out.dims.end() - spatial, out.dims.end()));
+  const int64_t planes = hlo::NumElements(out.dims) / plane;
+  const Dims per_plane = {planes, grad.num_elements() / planes};
+  Value first = hlo::Iota(c.builder(), DType::kI64, per_plane, 0) * static_cast<double>(plane);
+  Value zeros = hlo::Constant(c.builder(), grad.dtype(), 0, {planes * plane});
+  Value sums = hlo::Put(zeros, hlo::Reshape(index, per_plane) + first,
+                        hlo::Reshape(grad, per_plane), hlo::ScatterKind::kAdd);
+  return hlo::Convert(hlo::Reshape(sums, out.dims), out.dtype);
+}
+
+template Outcome MaxPool<2>(Context&);
+template Outcome MaxPool<3>(Context&);
+template Outcome AdaptiveMaxPool<2>(Context&);
+template Outcome AdaptiveMaxPool<3>(Context&);
+template Outcome MaxPoolBackward<2>(Context&);
+template Outcome MaxPoolBackward<3>(Context&);
+
+}  // namespace tpjrt::lower
