@@ -1,0 +1,117 @@
+"""Makes the device known to PyTorch: once per process, opening no plugin.
+
+`activate` loads the C++ extension (which registers the kernels), gives PrivateUse1 its name and
+registers the device module. When that fails, `disable` puts a module in its place that lets CPU
+programs run undisturbed and raises the reason on every use of the device.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+import torch
+from torch.utils import backend_registration
+
+from torch_pjrt import _discovery
+from torch_pjrt._config import OptionValue, config
+
+_core: ModuleType | None = None
+_failure: str | None = None
+_choice: _discovery.Choice | None = None
+_forked_after_use = False
+
+
+def core() -> ModuleType:
+    """The loaded C++ extension. Raises RuntimeError with the reason when there is none."""
+    if _core is None:
+        raise RuntimeError(_failure or "torch_pjrt is not set up: import torch_pjrt first")
+    return _core
+
+
+def choice() -> _discovery.Choice:
+    """The chosen plugin. Raises RuntimeError when the device is not set up."""
+    core()
+    assert _choice is not None
+    return _choice
+
+
+def failure() -> str | None:
+    """Why the device could not be set up, or None."""
+    return _failure
+
+
+def forked_after_use() -> bool:
+    """True in a child of a process that had opened the plugin: plugins do not survive a fork."""
+    return _forked_after_use
+
+
+def activate() -> None:
+    """Sets the device up. Does nothing the second time; raises what the first failure raised."""
+    global _core, _choice
+    if _core is not None:
+        return
+    if _failure is not None:
+        raise RuntimeError(_failure)
+    settings = config()
+    chosen = _discovery.choose(settings)
+    from torch_pjrt import _C, device
+
+    _C.set_config_provider(_on_first_use)
+    _C.set_static_device_count(chosen.static_device_count)
+    _C.set_fallback_policy(settings.fallback)
+    _C.set_mode(settings.mode)
+    _register(chosen.device_name, device)
+    backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
+    torch.__future__.set_swap_module_params_on_conversion(_SwapOnceUsed())  # type: ignore[arg-type]
+    os.register_at_fork(after_in_child=_note_fork)
+    _core, _choice = _C, chosen
+
+
+def disable(error: Exception) -> str:
+    """Remembers why the device cannot be set up, for every later use; returns the message."""
+    global _failure
+    if _failure is None:
+        _failure = f"torch_pjrt could not set up its device: {type(error).__name__}: {error}"
+        if torch._C._get_privateuse1_backend_name() == "privateuseone":  # nobody took it
+            from torch_pjrt._disabled import DisabledDevice
+
+            _register("pjrt", DisabledDevice(_failure))
+    return _failure
+
+
+def _register(name: str, module: ModuleType) -> None:
+    backend_registration.rename_privateuse1_backend(name)
+    torch._register_device_module(name, module)  # type: ignore[no-untyped-call]
+
+
+class _SwapOnceUsed:
+    """True as soon as the plugin is open.
+
+    `module.to(device)` keeps tied weights and optimizers only with PyTorch's
+    swap_module_params_on_conversion. It asks for that setting before the first parameter moves,
+    which may be the first use of the device, and looks at the answer after: hence an answer that
+    changes. Programs that never use the device keep PyTorch's default.
+    """
+
+    def __bool__(self) -> bool:
+        return _core is not None and core().is_open()
+
+    def __repr__(self) -> str:
+        return f"{bool(self)} (True once the {choice().device_name} device is used)"
+
+
+def _on_first_use() -> tuple[str, dict[str, OptionValue]]:
+    """Called by the C++ core when it needs the plugin. Raises when there is none."""
+    chosen = choice()
+    if chosen.problem is not None or chosen.path is None:
+        raise RuntimeError(chosen.problem)
+    future = torch.__future__
+    if isinstance(future.get_swap_module_params_on_conversion(), _SwapOnceUsed):
+        future.set_swap_module_params_on_conversion(True)
+    return str(chosen.path), dict(chosen.options)
+
+
+def _note_fork() -> None:
+    global _forked_after_use
+    _forked_after_use = _forked_after_use or core().is_open()

@@ -1,0 +1,124 @@
+"""The public functions of torch_pjrt: counters, policies, modes, the plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from torch_pjrt._activation import choice, core
+
+
+class _Setting:
+    """A setting that is made at once and, in a `with` statement, taken back at the end."""
+
+    def __init__(self, value: str, read: Callable[[], str], write: Callable[[str], None]) -> None:
+        self._previous = read()
+        self._write = write
+        write(value)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._write(self._previous)
+
+
+def _checked(what: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ValueError(f"unknown {what} {value!r}: expected one of {', '.join(allowed)}")
+    return value
+
+
+class set_fallback(_Setting):
+    """What an operator without a lowering does, for the whole process.
+
+    "warn": run on the CPU and warn once per operator; "silent": the same without the warning;
+    "error": raise NotImplementedError. A call sets it; as a context manager it is taken back.
+    Raises ValueError for another value.
+    """
+
+    def __init__(self, policy: str) -> None:
+        _checked("fallback policy", policy, ("warn", "silent", "error"))
+        super().__init__(policy, core().fallback_policy, core().set_fallback_policy)
+
+
+class set_mode(_Setting):
+    """How operators run, for the whole process, with the same results.
+
+    "eager": issued without waiting; "debug": each one waited for, so that an error appears at the
+    line that caused it. A call sets it; as a context manager it is taken back. Raises ValueError
+    for another value.
+    """
+
+    def __init__(self, value: str) -> None:
+        _checked("mode", value, ("eager", "debug"))
+        super().__init__(value, core().mode, core().set_mode)
+
+
+def mode() -> str:
+    """The current mode: "eager" or "debug"."""
+    value: str = core().mode()
+    return value
+
+
+def fallback() -> str:
+    """The current policy for operators without a lowering: "warn", "silent" or "error"."""
+    value: str = core().fallback_policy()
+    return value
+
+
+def fallback_counts() -> dict[str, int]:
+    """Calls that ran on the CPU because the operator has no lowering, by operator."""
+    value: dict[str, int] = core().fallback_counts()
+    return value
+
+
+def reset_fallback_counts() -> None:
+    """Sets the counts of `fallback_counts` to zero."""
+    core().reset_fallback_counts()
+
+
+def _fallback_counts() -> dict[str, int]:
+    return fallback_counts()
+
+
+def _fallback_count() -> int:
+    return sum(fallback_counts().values())
+
+
+def compile_count() -> int:
+    """Programs compiled or loaded from a cache so far in this process."""
+    value: int = core().compile_count()
+    return value
+
+
+def compile_seconds() -> float:
+    """Seconds spent compiling so far in this process."""
+    value: float = core().compile_seconds()
+    return value
+
+
+def device_name() -> str:
+    """The device's name in PyTorch: "pjrt", "tpu", "neuron" or what TORCH_PJRT_DEVICE_NAME says."""
+    return choice().device_name
+
+
+def plugin_info() -> dict[str, str | int]:
+    """The plugin that drives the device; opens it.
+
+    Keys: name (package or file), path, platform, platform_version, api_version, device_count.
+    Raises RuntimeError when there is no plugin or it does not work.
+    """
+    return {"name": choice().name, **core().plugin_info()}
+
+
+def rows() -> list[dict[str, object]]:
+    """The operators with a lowering: name, schema, family and registered variants of each."""
+    value: list[dict[str, object]] = core().rows()
+    return value

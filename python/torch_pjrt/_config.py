@@ -1,0 +1,156 @@
+"""Every environment variable of torch_pjrt, in one table, read once.
+
+No other file of the package reads the environment.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+OptionValue = int | float | bool | str
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable: what unset means, and what it does."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+VARIABLES = (
+    Variable(
+        "TORCH_PJRT_PLUGIN",
+        "chosen from the hardware and the installed packages",
+        "The PJRT plugin to load: the path of a shared library, or the pip name of a known plugin"
+        " package such as xla-cpu-pjrt.",
+    ),
+    Variable(
+        "TORCH_PJRT_DEVICE_NAME",
+        "tpu, neuron or pjrt, after the plugin",
+        'The name of the device in PyTorch: with "tpu", code that says .to("tpu") runs here.',
+    ),
+    Variable(
+        "TORCH_PJRT_DEVICE_COUNT",
+        "4",
+        "How many devices a CPU plugin shows. Plugins for hardware show what there is.",
+    ),
+    Variable(
+        "TORCH_PJRT_OPTIONS",
+        "none",
+        "More options for the plugin's client: name=value, separated by commas.",
+    ),
+    Variable(
+        "TORCH_PJRT_AUTOLOAD",
+        "1, but 0 where torch is built for CUDA or ROCm",
+        'Whether "import torch" alone sets the device up. "import torch_pjrt" always does.',
+    ),
+    Variable(
+        "TORCH_PJRT_FALLBACK",
+        "warn",
+        "What an operator without a lowering does: run on the CPU and warn once (warn), the same"
+        " without the warning (silent), or raise NotImplementedError (error).",
+    ),
+    Variable(
+        "TORCH_PJRT_MODE",
+        "eager",
+        "eager: operators are issued without waiting; debug: each is waited for, so that an error"
+        " appears at the line that caused it.",
+    ),
+)
+
+_DEVICE_NAME = re.compile(r"[a-z][a-z_]*")
+# Types that PyTorch itself knows; PrivateUse1 cannot take their names.
+_TAKEN = frozenset(
+    ("cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps")
+    + ("mtia", "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu")
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """The environment, parsed; the fields are described in VARIABLES."""
+
+    plugin: str | None = None
+    device_name: str | None = None
+    device_count: int | None = None
+    options: tuple[tuple[str, OptionValue], ...] = ()
+    autoload: bool | None = None
+    fallback: str = "warn"
+    mode: str = "eager"
+
+
+@functools.cache
+def config() -> Config:
+    """The environment of this process as it was at the first call.
+
+    Raises ValueError that names the variable when a value cannot be understood.
+    """
+    return parse(os.environ)
+
+
+def parse(environment: Mapping[str, str]) -> Config:
+    """Parses the variables; an empty value counts as unset. Raises ValueError."""
+    values = {v.name: environment.get(v.name, "").strip() for v in VARIABLES}
+    autoload = _choice(values, "TORCH_PJRT_AUTOLOAD", ("0", "1"))
+    return Config(
+        plugin=values["TORCH_PJRT_PLUGIN"] or None,
+        device_name=_device_name(values["TORCH_PJRT_DEVICE_NAME"]),
+        device_count=_device_count(values["TORCH_PJRT_DEVICE_COUNT"]),
+        options=_options(values["TORCH_PJRT_OPTIONS"]),
+        autoload=None if autoload is None else autoload == "1",
+        fallback=_choice(values, "TORCH_PJRT_FALLBACK", ("warn", "silent", "error")) or "warn",
+        mode=_choice(values, "TORCH_PJRT_MODE", ("eager", "debug")) or "eager",
+    )
+
+
+def _choice(values: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str | None:
+    value = values[name].lower()
+    if value and value not in allowed:
+        raise ValueError(f"{name}={values[name]!r}: expected one of {', '.join(allowed)}")
+    return value or None
+
+
+def _device_name(value: str) -> str | None:
+    if not value:
+        return None
+    if not _DEVICE_NAME.fullmatch(value) or value in _TAKEN:
+        raise ValueError(
+            f"TORCH_PJRT_DEVICE_NAME={value!r}: expected a lower-case word that is no device type"
+            " of PyTorch's own, such as pjrt, tpu or neuron"
+        )
+    return value
+
+
+def _device_count(value: str) -> int | None:
+    if not value:
+        return None
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 128:
+        raise ValueError(f"TORCH_PJRT_DEVICE_COUNT={value!r}: expected a number from 1 to 128")
+    return int(value)
+
+
+def _options(value: str) -> tuple[tuple[str, OptionValue], ...]:
+    found = []
+    for part in filter(None, (p.strip() for p in value.split(","))):
+        name, equals, text = part.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"TORCH_PJRT_OPTIONS: {part!r} is not of the form name=value")
+        found.append((name.strip(), _option_value(text.strip())))
+    return tuple(found)
+
+
+def _option_value(text: str) -> OptionValue:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
