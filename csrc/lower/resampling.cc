@@ -10,6 +10,7 @@
 
 #include "hlo/elementwise.h"
 #include "lower/families.h"
+#include "lower/grid_sample.h"
 #include "lower/linear_map.h"
 
 namespace tpjrt::lower {
@@ -205,6 +206,20 @@ const Row kRows[] = {
     {"upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, "
      "bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
      Backward<Kernel::kCubic, 2>, kScales2},
+    {"grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+     "align_corners) -> Tensor",
+     GridSample},
+    {"grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+     "align_corners) -> Tensor",
+     GridSample},
+    {"grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
+     "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, "
+     "Tensor)",
+     GridSampleBackward},
+    {"grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
+     "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, "
+     "Tensor)",
+     GridSampleBackward},
 };
 
 }  // namespace
