@@ -18,7 +18,8 @@ namespace tpjrt::hlo {
 // The body of a region: receives the block arguments, returns the values of its terminator.
 using Region = std::function<std::vector<Value>(Builder&, std::span<const Value>)>;
 
-// `isolated`: the body may use its arguments only (reduce, scatter, sort); otherwise also outer values.
+// `isolated`: the body may use its arguments only (reduce, scatter, sort); otherwise also outer
+// values.
 struct RegionSpec {
   std::vector<Type> arguments;
   Region body;

@@ -5,8 +5,8 @@
 
 namespace tpjrt::hlo {
 
-// Repeats body while cond(state) is true; both regions receive the state values. Values made outside
-// a region may be used inside it.
+// Repeats body while cond(state) is true; both regions receive the state values. Values made
+// outside a region may be used inside it.
 std::vector<Value> While(std::span<const Value> init, const Region& cond, const Region& body);
 // for (i = 0; i < count; ++i) state = body(i, state): i is a rank-0 i32, the first block argument.
 std::vector<Value> ForLoop(Builder& b, int64_t count, std::span<const Value> init,

@@ -9,8 +9,8 @@
 
 namespace tpjrt::hlo {
 
-// Splat constants. The number is converted to dtype exactly as a C cast would; NaN and infinities are
-// kept for float types and are errors for integer types. Out-of-range integers are errors.
+// Splat constants. The number is converted to dtype exactly as a C cast would; NaN and infinities
+// are kept for float types and are errors for integer types. Out-of-range integers are errors.
 Value Constant(Builder& b, DType dtype, double value, const Dims& dims = {});
 Value ConstantInt(Builder& b, DType dtype, int64_t value, const Dims& dims = {});
 Value ConstantComplex(Builder& b, DType dtype, std::complex<double> value, const Dims& dims = {});
@@ -51,7 +51,8 @@ Value ShiftRightArithmetic(Value a, Value b);
 Value ShiftRightLogical(Value a, Value b);
 Value Clamp(Value low, Value x, Value high);  // low/high: x's type or rank 0
 
-// Comparison: bool results. Float comparison is IEEE (NaN unequal to all); bool compares as unsigned.
+// Comparison: bool results. Float comparison is IEEE (NaN unequal to all); bool compares as
+// unsigned.
 Value Eq(Value a, Value b);
 Value Ne(Value a, Value b);
 Value Lt(Value a, Value b);

@@ -26,7 +26,8 @@ Region ScatterBody(ScatterKind kind);
 
 // x is rank 1: out[...] = x[indices[...]] (indices any rank, clamped).
 Value Take(Value x, Value indices);
-// Rows of dim `dim` picked by indices of any rank: dims before + indices.dims + dims after (clamped).
+// Rows of dim `dim` picked by indices of any rank: dims before + indices.dims + dims after
+// (clamped).
 Value TakeDim(Value x, Value indices, int64_t dim);
 // x is rank 1: x[indices[...]] op= updates[...] ; out-of-range positions are dropped.
 Value Put(Value x, Value indices, Value updates, ScatterKind kind, bool unique_indices = false);

@@ -5,8 +5,8 @@
 
 namespace tpjrt::hlo {
 
-// `body` combines (accumulators..., elements...) -> accumulators; `inits` are rank 0. Bodies here and in
-// index.h see their arguments only: no values from outside, not even constants.
+// `body` combines (accumulators..., elements...) -> accumulators; `inits` are rank 0. Bodies here
+// and in index.h see their arguments only: no values from outside, not even constants.
 std::vector<Value> Reduce(std::span<const Value> inputs, std::span<const Value> inits,
                           const Dims& dims, const Region& body);
 // The usual monoids; the reduced dims are dropped. Max/Min propagate NaN.

@@ -18,7 +18,8 @@ Value Iota(Builder& b, DType dtype, const Dims& dims, int64_t dim);
 Value Slice(Value x, const Dims& starts, const Dims& limits, const Dims& strides);
 Value SliceDim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);
 Value Concatenate(std::span<const Value> parts, int64_t dim);
-Value Pad(Value x, Value fill, const Dims& low, const Dims& high, const Dims& interior);  // low/high may be < 0
+Value Pad(Value x, Value fill, const Dims& low, const Dims& high,
+          const Dims& interior);  // low/high may be < 0
 Value Reverse(Value x, const Dims& dims);
 Value Unsqueeze(Value x, int64_t dim);  // dim in [0, rank]
 Value Squeeze(Value x, int64_t dim);    // drops a dim of size 1

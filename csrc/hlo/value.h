@@ -1,9 +1,9 @@
 // An SSA value of the program under construction.
 //
 // A Value is a small handle (builder pointer + index), copied freely, valid as long as its Builder.
-// Every function that makes one checks operand types itself: a mistake is an Error with the op's name
-// and the operand types, never a parse error of the compiler. Operators require equal types on both
-// sides; a C++ number on one side becomes a splat constant of the other's type.
+// Every function that makes one checks operand types itself: a mistake is an Error with the op's
+// name and the operand types, never a parse error of the compiler. Operators require equal types on
+// both sides; a C++ number on one side becomes a splat constant of the other's type.
 #pragma once
 
 #include <complex>

@@ -1,0 +1,275 @@
+// Arithmetic on two tensors with PyTorch's promotion.
+#include <limits>
+#include <numbers>
+
+#include "base/error.h"
+#include "lower/families.h"
+#include "lower/iterative_math.h"
+#include "lower/pointwise.h"
+#include "lower/special_math.h"
+
+namespace tpjrt::lower {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+bool IsIntegral(DType dtype) { return IsInteger(dtype) || dtype == DType::kBool; }
+
+// torch.result_type(self, other), and its float type for functions that only exist on floats.
+DType PromotedType(Context& c) { return c.Promoted({"self", "other"}); }
+DType PromotedFloat(Context& c) { return FloatTypeFor(c, PromotedType(c)); }
+
+struct Pair {
+  Value a, b;
+};
+Pair Operands(Context& c, DType type) { return {Wide(c, "self", type), Wide(c, "other", type)}; }
+
+// F in the promoted type, computed wide and rounded once.
+template <BinaryFn F>
+Outcome Promoted(Context& c) {
+  const DType type = PromotedType(c);
+  const Pair p = Operands(c, ComputeType(type));
+  return hlo::Convert(F(p.a, p.b), type);
+}
+
+// The same where F only selects or reads bits, so the promoted type itself is right.
+template <BinaryFn F>
+Outcome Exact(Context& c) {
+  const Pair p = Operands(c, PromotedType(c));
+  return F(p.a, p.b);
+}
+
+// F is a float function: integers become the default float type.
+template <BinaryFn F>
+Outcome Floating(Context& c) {
+  const DType type = PromotedFloat(c);
+  const Pair p = Operands(c, ComputeType(type));
+  return hlo::Convert(F(p.a, p.b), type);
+}
+
+enum class Side { kSelf, kOther };
+// The same with a Scalar on one side.
+template <BinaryFn F, Side kScalar>
+Outcome FloatingScalar(Context& c) {
+  const DType type = PromotedFloat(c);
+  const DType compute = ComputeType(type);
+  const bool scalar_self = kScalar == Side::kSelf;
+  const Value a = scalar_self ? WideScalar(c, "self", compute) : Wide(c, "self", compute);
+  const Value b = scalar_self ? Wide(c, "other", compute) : WideScalar(c, "other", compute);
+  return hlo::Convert(F(a, b), type);
+}
+
+// --- add, sub: other is scaled by alpha, which costs nothing when it is 1.
+Value Scaled(Context& c, Value x, std::string_view factor) {
+  if (c.StaticDouble(factor) == 1.0) return x;
+  if (x.dtype() == DType::kBool) {
+    return hlo::And(x, hlo::Constant(x.builder(), x.dtype(), c.StaticDouble(factor), x.dims()));
+  }
+  const Value alpha = IsInteger(x.dtype())
+                          ? hlo::ConstantInt(x.builder(), x.dtype(), c.StaticInt(factor), x.dims())
+                          : hlo::ConstantLike(x, c.StaticDouble(factor));
+  return x * alpha;
+}
+
+template <BinaryFn F, bool kReversed>
+Outcome ScaledSum(Context& c) {
+  if (c.KindOf("alpha") == ScalarKind::kComplex) return Unsupported{"a complex alpha"};
+  const DType type = PromotedType(c);
+  const Pair p = Operands(c, ComputeType(type));
+  const Value y = kReversed ? F(p.b, Scaled(c, p.a, "alpha")) : F(p.a, Scaled(c, p.b, "alpha"));
+  return hlo::Convert(y, type);
+}
+
+Value Add(Value a, Value b) { return a + b; }
+Value Subtract(Value a, Value b) { return a - b; }
+Value Multiply(Value a, Value b) { return a * b; }
+Value Divide(Value a, Value b) { return a / b; }
+
+// --- division with rounding, remainders.
+Value DivideTrunc(Value a, Value b) { return IsFloat(a.dtype()) ? hlo::Trunc(a / b) : a / b; }
+
+Value OppositeSigns(Value remainder, Value divisor) {
+  return hlo::And(hlo::Ne(remainder, 0.0), hlo::Ne(hlo::Lt(remainder, 0.0), hlo::Lt(divisor, 0.0)));
+}
+
+// Python's //. For floats from the exact remainder, as CPython does.
+Value FloorDivide(Value a, Value b) {
+  if (IsUnsigned(a.dtype())) return a / b;
+  const Value remainder = hlo::Rem(a, b);
+  const Value down = OppositeSigns(remainder, b);
+  if (IsInteger(a.dtype())) {
+    const Value quotient = a / b;
+    return hlo::Select(down, quotient - 1.0, quotient);
+  }
+  const Value exact = (a - remainder) / b;
+  const Value quotient = hlo::Select(down, exact - 1.0, exact);
+  const Value floor = hlo::Floor(quotient);
+  const Value nearest = hlo::Select(hlo::Gt(quotient - floor, 0.5), floor + 1.0, floor);
+  const Value zero = CopySign(hlo::ZerosLike(a), a / b);
+  const Value y = hlo::Select(hlo::Ne(quotient, 0.0), nearest, zero);
+  return hlo::Select(hlo::Eq(b, 0.0), a / b, y);
+}
+
+// Python's %: the sign of the divisor.
+Value Remainder(Value a, Value b) {
+  const Value remainder = hlo::Rem(a, b);
+  if (IsUnsigned(a.dtype())) return remainder;
+  return hlo::Select(OppositeSigns(remainder, b), remainder + b, remainder);
+}
+
+Outcome DivideRounded(Context& c) {
+  const std::string mode = c.Has("rounding_mode") ? c.String("rounding_mode") : "";
+  if (mode == "trunc") return Promoted<DivideTrunc>(c);
+  if (mode == "floor") return Promoted<FloorDivide>(c);
+  return Floating<Divide>(c);
+}
+
+Outcome RemainderOfScalar(Context& c) {
+  const DType type = PromotedType(c);
+  const DType compute = ComputeType(type);
+  return hlo::Convert(Remainder(WideScalar(c, "self", compute), Wide(c, "other", compute)), type);
+}
+
+// --- powers.
+Value Power(Value a, Value b) {
+  if (a.dtype() == DType::kBool) return hlo::Or(a, hlo::Not(b));
+  if (!IsComplex(a.dtype())) return hlo::Pow(a, b);
+  // x^0 is 1 for every x, 0 too.
+  return hlo::Select(hlo::Eq(b, 0.0), hlo::ConstantLike(a, 1.0), hlo::Pow(a, b));
+}
+
+Outcome PowTensorTensor(Context& c) {
+  const DType type = c.Promoted({"self", "exponent"});
+  const DType compute = ComputeType(type);
+  return hlo::Convert(Power(Wide(c, "self", compute), Wide(c, "exponent", compute)), type);
+}
+
+Outcome PowScalarTensor(Context& c) {
+  const DType type = c.Promoted({"self", "exponent"});
+  const DType compute = ComputeType(type);
+  return hlo::Convert(Power(WideScalar(c, "self", compute), Wide(c, "exponent", compute)), type);
+}
+
+// The exponents for which PyTorch has a formula of its own.
+Value StaticPower(Value x, double exponent) {
+  if (exponent == 0.0) return hlo::ConstantLike(x, 1.0);
+  if (exponent == 1.0) return x;
+  if (x.dtype() == DType::kBool) return x;
+  if (exponent == 2.0) return x * x;
+  if (exponent == 3.0) return x * x * x;
+  if (!IsInteger(x.dtype())) {
+    if (exponent == 0.5) return hlo::Sqrt(x);
+    if (exponent == -0.5) return 1.0 / hlo::Sqrt(x);
+    if (exponent == -1.0) return 1.0 / x;
+    if (exponent == -2.0) return 1.0 / (x * x);
+  }
+  return Power(x, hlo::ConstantLike(x, exponent));
+}
+
+Outcome PowTensorScalar(Context& c) {
+  if (c.KindOf("exponent") == ScalarKind::kComplex) return Unsupported{"a complex exponent"};
+  const DType type = c.Promoted({"self", "exponent"});
+  return hlo::Convert(StaticPower(Wide(c, "self", ComputeType(type)), c.StaticDouble("exponent")),
+                      type);
+}
+
+// --- extrema that ignore NaN.
+template <BinaryFn F>
+Value IgnoringNan(Value a, Value b) {
+  const Value y = F(a, b);
+  if (!IsFloat(a.dtype())) return y;
+  return hlo::Select(hlo::IsNan(a), b, hlo::Select(hlo::IsNan(b), a, y));
+}
+
+Value XTimes(Value x, Value y, UnaryFn log) {
+  const Value product = hlo::Select(hlo::Eq(x, 0.0), hlo::ZerosLike(x), x * log(y));
+  return hlo::Select(hlo::IsNan(y), hlo::ConstantLike(x, kNan), product);
+}
+Value XLogY(Value x, Value y) { return XTimes(x, y, hlo::Log); }
+Value XLog1pY(Value x, Value y) { return XTimes(x, y, hlo::Log1p); }
+
+Outcome LogAddExpRow(Context& c) {
+  if (IsComplex(PromotedType(c))) return Unsupported{"complex logaddexp"};
+  return Floating<LogAddExp>(c);
+}
+
+Outcome Heaviside(Context& c) {
+  const DType type = c.Promoted({"self", "values"});
+  const Value x = Wide(c, "self", type);
+  const Value one = hlo::ConstantLike(x, 1.0);
+  const Value zero = hlo::ZerosLike(x);
+  const Value step = type == DType::kBool ? x : hlo::Select(hlo::Lt(x, zero), zero, one);
+  return hlo::Select(hlo::Eq(x, zero), Wide(c, "values", type), step);
+}
+
+Value Ldexp(Value x, Value n) { return x * Exp2(n); }
+
+// --- shifts. Out-of-range counts give 0 or the sign, in PyTorch as in StableHLO.
+Value ShiftRight(Value a, Value b) {
+  return IsUnsigned(a.dtype()) ? hlo::ShiftRightLogical(a, b) : hlo::ShiftRightArithmetic(a, b);
+}
+
+template <BinaryFn F>
+Outcome ShiftScalar(Context& c) {
+  const DType type = PromotedType(c);
+  return F(Wide(c, "self", type), WideScalar(c, "other", type));
+}
+
+constexpr Traits kStaticAlpha{.static_scalars = "alpha"};
+constexpr Traits kStaticExponent{.static_scalars = "exponent"};
+
+constexpr Row kRows[] = {
+    {"add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", ScaledSum<Add, false>,
+     kStaticAlpha},
+    {"sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+     ScaledSum<Subtract, false>, kStaticAlpha},
+    {"rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+     ScaledSum<Subtract, true>, kStaticAlpha},
+    {"mul.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<Multiply>},
+    {"div.Tensor(Tensor self, Tensor other) -> Tensor", Floating<Divide>},
+    {"div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", DivideRounded},
+    {"floor_divide(Tensor self, Tensor other) -> Tensor", Promoted<FloorDivide>},
+    {"remainder.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<Remainder>},
+    {"remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", RemainderOfScalar},
+    {"fmod.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<hlo::Rem>},
+    {"pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", PowTensorTensor},
+    {"pow.Scalar(Scalar self, Tensor exponent) -> Tensor", PowScalarTensor},
+    {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", PowTensorScalar, kStaticExponent},
+
+    {"maximum(Tensor self, Tensor other) -> Tensor", Exact<hlo::Max>},
+    {"minimum(Tensor self, Tensor other) -> Tensor", Exact<hlo::Min>},
+    {"fmax(Tensor self, Tensor other) -> Tensor", Exact<IgnoringNan<hlo::Max>>},
+    {"fmin(Tensor self, Tensor other) -> Tensor", Exact<IgnoringNan<hlo::Min>>},
+    {"gcd(Tensor self, Tensor other) -> Tensor", Exact<Gcd>},
+    {"lcm(Tensor self, Tensor other) -> Tensor", Exact<Lcm>},
+    {"heaviside(Tensor self, Tensor values) -> Tensor", Heaviside},
+
+    {"atan2(Tensor self, Tensor other) -> Tensor", Floating<hlo::Atan2>},
+    {"hypot(Tensor self, Tensor other) -> Tensor", Promoted<Hypot>},
+    {"copysign.Tensor(Tensor self, Tensor other) -> Tensor", Floating<CopySign>},
+    {"nextafter(Tensor self, Tensor other) -> Tensor", Exact<hlo::NextAfter>},
+    {"ldexp.Tensor(Tensor self, Tensor other) -> Tensor", Floating<Ldexp>},
+    {"logaddexp(Tensor self, Tensor other) -> Tensor", LogAddExpRow},
+    {"logaddexp2(Tensor self, Tensor other) -> Tensor", Floating<LogAddExp2>},
+    {"xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Floating<XLogY>},
+    {"special_xlog1py(Tensor self, Tensor other) -> Tensor", Floating<XLog1pY>},
+    {"special_zeta(Tensor self, Tensor other) -> Tensor", Floating<hlo::Zeta>},
+    {"igamma(Tensor self, Tensor other) -> Tensor", Floating<IgammaLower>},
+    {"igammac(Tensor self, Tensor other) -> Tensor", Floating<IgammaUpper>},
+
+    {"bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", Exact<hlo::And>},
+    {"bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", Exact<hlo::Or>},
+    {"bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", Exact<hlo::Xor>},
+    {"bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", Exact<hlo::ShiftLeft>},
+    {"bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", Exact<ShiftRight>},
+    {"__lshift__.Tensor(Tensor self, Tensor other) -> Tensor", Exact<hlo::ShiftLeft>},
+    {"__lshift__.Scalar(Tensor self, Scalar other) -> Tensor", ShiftScalar<hlo::ShiftLeft>},
+    {"__rshift__.Tensor(Tensor self, Tensor other) -> Tensor", Exact<ShiftRight>},
+    {"__rshift__.Scalar(Tensor self, Scalar other) -> Tensor", ShiftScalar<ShiftRight>},
+};
+
+}  // namespace
+
+std::span<const Row> BinaryRows() { return kRows; }
+
+}  // namespace tpjrt::lower
