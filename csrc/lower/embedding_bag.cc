@@ -53,10 +53,13 @@ struct Bags {
   int64_t count, bags;
 };
 
-Bags ReadBags(Context& c, int64_t rows, int64_t bags) {
+enum class BagsFrom { kOffsets, kBagOfEach };
+
+Bags ReadBags(Context& c, int64_t rows, int64_t bags, BagsFrom from = BagsFrom::kOffsets) {
   Value index = c.Tensor("indices");
   Bags result{index, {}, {}, index.dim(0), bags};
-  result.bag = BagOf(c.Tensor("offsets"), result.count, bags);
+  result.bag = from == BagsFrom::kOffsets ? BagOf(c.Tensor("offsets"), result.count, bags)
+                                          : hlo::Convert(c.Tensor("offset2bag"), DType::kI64);
   Value row = LiveRows(index, rows, c.Int("padding_idx"));
   result.live = hlo::Lt(row, static_cast<double>(rows));
   return result;
@@ -146,13 +149,14 @@ Outcome EmbeddingBag(Context& c) {
           indices};
 }
 
-Outcome EmbeddingBagBackward(Context& c) {
-  if (c.Bool("sparse")) return Unsupported{"sparse gradients"};
+namespace {
+
+Outcome BagGradient(Context& c, BagsFrom from) {
   const Type out = c.Result();
   Value grad = c.TensorAs("grad", ComputeType(out.dtype));
   const int64_t rows = c.Int("num_weights");
   const int64_t columns = grad.dim(1);
-  const Bags in = ReadBags(c, rows, grad.dim(0));
+  const Bags in = ReadBags(c, rows, grad.dim(0), from);
   if (in.count == 0 || in.bags == 0) return hlo::Constant(c.builder(), out.dtype, 0, out.dims);
   Value sizes = CountRows(LiveBag(in), in.bags, grad.dtype());
   if (c.Int("mode") == kMax) {
@@ -177,6 +181,15 @@ Outcome EmbeddingBagBackward(Context& c) {
   Value sums = SumRows(mine, in.index, rows, c.Int("padding_idx"), c.Bool("scale_grad_by_freq"));
   return hlo::Convert(sums, out.dtype);
 }
+
+}  // namespace
+
+Outcome EmbeddingBagBackward(Context& c) {
+  if (c.Bool("sparse")) return Unsupported{"sparse gradients"};
+  return BagGradient(c, BagsFrom::kOffsets);
+}
+
+Outcome EmbeddingBagDenseBackward(Context& c) { return BagGradient(c, BagsFrom::kBagOfEach); }
 
 Outcome EmbeddingBagWeightsBackward(Context& c) {
   const Type out = c.Result();

@@ -11,6 +11,7 @@ Value SumRows(Value grad, Value index, int64_t rows, int64_t padding, bool by_fr
 
 Outcome EmbeddingBag(Context& c);
 Outcome EmbeddingBagBackward(Context& c);
+Outcome EmbeddingBagDenseBackward(Context& c);  // the bags come as offset2bag
 Outcome EmbeddingBagWeightsBackward(Context& c);
 
 }  // namespace tpjrt::lower

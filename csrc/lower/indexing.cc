@@ -124,6 +124,11 @@ const Row kRows[] = {
      "Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int "
      "mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
      EmbeddingBagBackward},
+    {"_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor "
+     "bag_size, "
+     "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? "
+     "per_sample_weights, int padding_idx=-1) -> Tensor",
+     EmbeddingBagDenseBackward},
     {"_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, "
      "Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
      EmbeddingBagWeightsBackward},

@@ -6,6 +6,7 @@
 #include "hlo/index.h"
 #include "hlo/reduce.h"
 #include "hlo/shape.h"
+#include "lower/index_support.h"
 #include "lower/pool_geometry.h"
 
 namespace tpjrt::lower {
@@ -67,6 +68,26 @@ Found ReduceWindows(const Found& in, int64_t dim, int64_t outputs) {
   return {reduced[0], reduced[1]};
 }
 
+// values at their flat positions in the last `spatial` dims of zeros [dims].
+Value PutInPlanes(Value values, Value index, const Dims& dims, int64_t spatial,
+                  hlo::ScatterKind kind) {
+  hlo::Builder& b = values.builder();
+  if (hlo::NumElements(dims) == 0 || values.num_elements() == 0) {
+    return hlo::Constant(b, values.dtype(), 0, dims);
+  }
+  const int64_t plane = hlo::NumElements(Dims(dims.end() - spatial, dims.end()));
+  const int64_t planes = hlo::NumElements(dims) / plane;
+  const Dims per_plane = {planes, values.num_elements() / planes};
+  CheckedIndex checked = CheckIndex(hlo::Convert(index, DType::kI64), plane, Negative::kOutOfRange);
+  Value position = hlo::Reshape(hlo::Convert(checked.index, DType::kI64), per_plane);
+  position = position + hlo::Iota(b, DType::kI64, per_plane, 0) * static_cast<double>(plane);
+  Value dropped = hlo::ConstantInt(b, DType::kI64, planes * plane, per_plane);
+  position = hlo::Select(hlo::Reshape(checked.valid, per_plane), position, dropped);
+  Value flat = hlo::Put(hlo::Constant(b, values.dtype(), 0, {planes * plane}), position,
+                        hlo::Reshape(values, per_plane), kind);
+  return hlo::Reshape(flat, dims);
+}
+
 }  // namespace
 
 template <int spatial>
@@ -109,18 +130,14 @@ template <int spatial>
 Outcome MaxPoolBackward(Context& c) {
   const Type out = c.Result();
   Value grad = c.TensorAs("grad_output", ComputeType(out.dtype));
-  Value index = hlo::Convert(c.Tensor("indices"), DType::kI64);
-  if (hlo::NumElements(out.dims) == 0 || grad.num_elements() == 0) {
-    return hlo::Constant(c.builder(), out.dtype, 0, out.dims);
-  }
-  const int64_t plane = hlo::NumElements(Dims(out.dims.end() - spatial, out.dims.end()));
-  const int64_t planes = hlo::NumElements(out.dims) / plane;
-  const Dims per_plane = {planes, grad.num_elements() / planes};
-  Value first = hlo::Iota(c.builder(), DType::kI64, per_plane, 0) * static_cast<double>(plane);
-  Value zeros = hlo::Constant(c.builder(), grad.dtype(), 0, {planes * plane});
-  Value sums = hlo::Put(zeros, hlo::Reshape(index, per_plane) + first,
-                        hlo::Reshape(grad, per_plane), hlo::ScatterKind::kAdd);
-  return hlo::Convert(hlo::Reshape(sums, out.dims), out.dtype);
+  Value sums = PutInPlanes(grad, c.Tensor("indices"), out.dims, spatial, hlo::ScatterKind::kAdd);
+  return hlo::Convert(sums, out.dtype);
+}
+
+template <int spatial>
+Outcome MaxUnpool(Context& c) {
+  return PutInPlanes(c.Tensor("self"), c.Tensor("indices"), c.Result().dims, spatial,
+                     hlo::ScatterKind::kSet);
 }
 
 template Outcome MaxPool<2>(Context&);
@@ -129,5 +146,7 @@ template Outcome AdaptiveMaxPool<2>(Context&);
 template Outcome AdaptiveMaxPool<3>(Context&);
 template Outcome MaxPoolBackward<2>(Context&);
 template Outcome MaxPoolBackward<3>(Context&);
+template Outcome MaxUnpool<2>(Context&);
+template Outcome MaxUnpool<3>(Context&);
 
 }  // namespace tpjrt::lower

@@ -12,5 +12,7 @@ template <int spatial>
 Outcome AdaptiveMaxPool(Context& c);
 template <int spatial>
 Outcome MaxPoolBackward(Context& c);  // adaptive or not: the indices say it all
+template <int spatial>
+Outcome MaxUnpool(Context& c);
 
 }  // namespace tpjrt::lower

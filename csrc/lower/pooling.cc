@@ -193,6 +193,10 @@ const Row kRows[] = {
      MaxPoolBackward<2>},
     {"adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
      MaxPoolBackward<3>},
+    {"max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", MaxUnpool<2>},
+    {"max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] "
+     "padding) -> Tensor",
+     MaxUnpool<3>},
 };
 
 }  // namespace

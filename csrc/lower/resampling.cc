@@ -1,103 +1,14 @@
 // Interpolation: nearest, linear and cubic in 1 to 3 dims and their gradients; grid sampling is in
 // grid_sample.cc.
 //
-// Each is a product of linear maps, one per spatial dim. Source positions are computed here in the
-// type PyTorch uses (float for all but float64), so that the picked elements agree.
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <optional>
-
+// Each is a product of linear maps, one per spatial dim.
 #include "hlo/elementwise.h"
 #include "lower/families.h"
 #include "lower/grid_sample.h"
-#include "lower/linear_map.h"
+#include "lower/interpolation.h"
 
 namespace tpjrt::lower {
 namespace {
-
-enum class Kernel { kNearest, kNearestExact, kLinear, kCubic };
-
-struct Axis {
-  int64_t inputs, outputs;
-  bool align_corners;
-  std::optional<double> scale;  // outputs per input, where the caller gave one
-};
-
-// Inputs per output.
-template <typename T>
-T StepOf(const Axis& a) {
-  if (a.align_corners) {
-    return a.outputs > 1 ? static_cast<T>(a.inputs - 1) / static_cast<T>(a.outputs - 1) : T{0};
-  }
-  if (a.scale && *a.scale > 0) return static_cast<T>(1.0 / *a.scale);
-  return static_cast<T>(a.inputs) / static_cast<T>(a.outputs);
-}
-
-template <typename T>
-T CenterOf(const Axis& a, int64_t o) {
-  const T step = StepOf<T>(a);
-  if (a.align_corners) return step * static_cast<T>(o);
-  return step * (static_cast<T>(o) + T{0.5}) - T{0.5};
-}
-
-template <typename T>
-std::vector<LinearMap::Term> NearestTerms(const Axis& a, int64_t o, bool exact) {
-  const T position = exact ? CenterOf<T>(a, o) + T{0.5} : StepOf<T>(a) * static_cast<T>(o);
-  return {{std::min(static_cast<int64_t>(std::floor(position)), a.inputs - 1), 1.0}};
-}
-
-template <typename T>
-std::vector<LinearMap::Term> LinearTerms(const Axis& a, int64_t o) {
-  if (a.inputs == a.outputs) return {{o, 1.0}};
-  const T position = std::max(CenterOf<T>(a, o), T{0});
-  const int64_t first = std::min(static_cast<int64_t>(position), a.inputs - 1);
-  const int64_t second = std::min(first + 1, a.inputs - 1);
-  const T weight = std::clamp(position - static_cast<T>(first), T{0}, T{1});
-  return {{first, T{1} - weight}, {second, weight}};
-}
-
-// Keys' cubic convolution with A = -0.75.
-template <typename T>
-std::array<T, 4> CubicWeights(T t) {
-  constexpr T kA = T{-0.75};
-  const auto near = [](T x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };
-  const auto far = [](T x) { return ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
-  return {far(t + 1), near(t), near(1 - t), far(2 - t)};
-}
-
-template <typename T>
-std::vector<LinearMap::Term> CubicTerms(const Axis& a, int64_t o) {
-  const T position = CenterOf<T>(a, o);
-  const int64_t base = std::min(static_cast<int64_t>(std::floor(position)), a.inputs - 1);
-  const T t = std::clamp(position - static_cast<T>(base), T{0}, T{1});
-  const std::array<T, 4> weights = CubicWeights<T>(t);
-  std::vector<LinearMap::Term> terms;
-  for (int64_t j = 0; j < 4; ++j) {
-    terms.push_back(
-        {std::clamp<int64_t>(base - 1 + j, 0, a.inputs - 1), weights[static_cast<size_t>(j)]});
-  }
-  return terms;
-}
-
-template <typename T>
-LinearMap MapOf(Kernel kernel, const Axis& a) {
-  LinearMap map;
-  map.inputs = a.inputs;
-  for (int64_t o = 0; o < a.outputs; ++o) {
-    switch (kernel) {
-      case Kernel::kLinear:
-        map.rows.push_back(LinearTerms<T>(a, o));
-        break;
-      case Kernel::kCubic:
-        map.rows.push_back(CubicTerms<T>(a, o));
-        break;
-      default:
-        map.rows.push_back(NearestTerms<T>(a, o, kernel == Kernel::kNearestExact));
-    }
-  }
-  return map;
-}
 
 constexpr bool IsNearest(Kernel kernel) {
   return kernel == Kernel::kNearest || kernel == Kernel::kNearestExact;
@@ -118,8 +29,7 @@ Value Resample(Context& c, Value x, const Dims& inputs, const Dims& outputs, boo
   for (int i = spatial - 1; i >= 0; --i) {
     const size_t d = static_cast<size_t>(2 + i);
     const Axis axis{inputs.at(d), outputs.at(d), align, ScaleOf(c, spatial, i)};
-    LinearMap map =
-        x.dtype() == DType::kF64 ? MapOf<double>(kernel, axis) : MapOf<float>(kernel, axis);
+    const LinearMap map = InterpolationMap(kernel, axis, x.dtype());
     x = Apply(transposed ? Transposed(map) : map, x, 2 + i);
   }
   return x;
@@ -220,6 +130,18 @@ const Row kRows[] = {
      "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, "
      "Tensor)",
      GridSampleBackward},
+    {"_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
+     "scales_h=None, float? scales_w=None) -> Tensor",
+     Forward<Kernel::kLinearAntialias, 2>, kScales2},
+    {"_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+     "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     Backward<Kernel::kLinearAntialias, 2>, kScales2},
+    {"_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
+     "scales_h=None, float? scales_w=None) -> Tensor",
+     Forward<Kernel::kCubicAntialias, 2>, kScales2},
+    {"_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+     "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     Backward<Kernel::kCubicAntialias, 2>, kScales2},
 };
 
 }  // namespace
