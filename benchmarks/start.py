@@ -46,11 +46,12 @@ def minilm(device: torch.device, rows: int = 8, length: int = 64) -> dict[str, f
     first = time.perf_counter() - start
     programs = torch_pjrt.compile_count() - programs
     compiling = torch_pjrt.compile_seconds() - compiling
+    sides = [(subject, device), (reference, torch.device("cpu"))]
     steady = [float("inf"), float("inf")]
     for _ in range(10):
-        for index, (module, where) in enumerate([(subject, device), (reference, "cpu")]):
+        for index, (module, where) in enumerate(sides):
             start = time.perf_counter()
-            embed.embed(module, batch, torch.device(where))
+            embed.embed(module, batch, where)
             steady[index] = min(steady[index], time.perf_counter() - start)
     return {
         "programs": programs,

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "ops.md"
 HEADER = """# Operators that run on the device
@@ -17,19 +18,16 @@ these in PyTorch itself or runs on the CPU, counted by `torch_pjrt.fallback_coun
 """
 
 
-def render(rows: Iterable[Mapping[str, str]]) -> str:
-    """The document for rows with the keys `schema` and `family`."""
+def render(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The document for rows as `torch_pjrt.rows()` gives them."""
     families: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        families[row["family"]].append(row["schema"].removeprefix("aten::"))
+    for row in sorted(rows, key=lambda row: str(row["name"])):
+        variants = ", ".join(f"`{name}`" for name in sorted(row["variants"]))
+        families[row["family"]].append(f"| `{row['schema']}` | {variants} |")
     total = sum(map(len, families.values()))
-    parts = [HEADER, f"{total} operators in {len(families)} families.\n"]
-    for family, schemas in sorted(families.items()):
-        parts.append(f"\n## {family}\n")
-        parts.append("| operator | schema |\n|---|---|")
-        for schema in sorted(schemas):
-            escaped = schema.replace("|", "\\|")
-            parts.append(f"| `{schema.split('(')[0]}` | `{escaped}` |")
+    parts = [HEADER, f"{total} operators in {len(families)} families."]
+    for family, lines in sorted(families.items()):
+        parts += [f"\n## {family}\n", "| schema | also registered |", "|---|---|", *lines]
     return "\n".join(parts) + "\n"
 
 
@@ -38,11 +36,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
 
-    import torch  # noqa: F401  (the extension needs its libraries)
+    import torch_pjrt
 
-    from torch_pjrt import _C
-
-    text = render(_C.rows())
+    text = render(torch_pjrt.rows())
     if not check:
         DOCUMENT.write_text(text, encoding="utf-8")
     elif not DOCUMENT.exists() or DOCUMENT.read_text(encoding="utf-8") != text:
