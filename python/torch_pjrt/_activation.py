@@ -55,17 +55,30 @@ def activate() -> None:
         raise RuntimeError(_failure)
     settings = config()
     chosen = _discovery.choose(settings)
-    from torch_pjrt import _C, device
+    core_module = _load_core()
+    from torch_pjrt import device
 
-    _C.set_config_provider(_on_first_use)
-    _C.set_static_device_count(chosen.static_device_count)
-    _C.set_fallback_policy(settings.fallback)
-    _C.set_mode(settings.mode)
+    core_module.set_config_provider(_on_first_use)
+    core_module.set_static_device_count(chosen.static_device_count)
+    core_module.set_fallback_policy(settings.fallback)
+    core_module.set_mode(settings.mode)
     _register(chosen.device_name, device)
     backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
     torch.__future__.set_swap_module_params_on_conversion(_SwapOnceUsed())  # type: ignore[arg-type]
     os.register_at_fork(after_in_child=_note_fork)
-    _core, _choice = _C, chosen
+    _core, _choice = core_module, chosen
+
+
+def _load_core() -> ModuleType:
+    try:
+        from torch_pjrt import _C
+    except ImportError as error:
+        raise ImportError(
+            f"the C++ extension torch_pjrt._C cannot be loaded ({error}). It is built for one"
+            f" release of torch; this is torch {torch.__version__}: install or build torch-pjrt"
+            " for it"
+        ) from error
+    return _C
 
 
 def disable(error: Exception) -> str:
@@ -81,6 +94,8 @@ def disable(error: Exception) -> str:
 
 
 def _register(name: str, module: ModuleType) -> None:
+    if hasattr(torch, name):
+        raise ValueError(f"a device cannot be named {name}: there is a torch.{name} already")
     backend_registration.rename_privateuse1_backend(name)
     torch._register_device_module(name, module)  # type: ignore[no-untyped-call]
 

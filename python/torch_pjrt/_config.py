@@ -66,9 +66,9 @@ VARIABLES = (
 
 _DEVICE_NAME = re.compile(r"[a-z][a-z_]*")
 # Types that PyTorch itself knows; PrivateUse1 cannot take their names.
-_TAKEN = frozenset(
-    ("cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps")
-    + ("mtia", "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu")
+_TAKEN = (
+    " cpu cuda fpga hip hpu ideep ipu lazy maia meta mkldnn mps mtia opencl opengl privateuseone"
+    " ve vulkan xla xpu "
 )
 
 
@@ -119,7 +119,7 @@ def _choice(values: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> s
 def _device_name(value: str) -> str | None:
     if not value:
         return None
-    if not _DEVICE_NAME.fullmatch(value) or value in _TAKEN:
+    if not _DEVICE_NAME.fullmatch(value) or f" {value} " in _TAKEN:
         raise ValueError(
             f"TORCH_PJRT_DEVICE_NAME={value!r}: expected a lower-case word that is no device type"
             " of PyTorch's own, such as pjrt, tpu or neuron"

@@ -1,0 +1,65 @@
+"""The device under test. `pytest --device cpu` runs the same programs on the CPU: it checks the
+tests themselves, and needs no torch_pjrt."""
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+import torch
+
+OWN = "our own"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", default=OWN, help="a torch device; default: torch_pjrt's")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "own_device: makes sense on torch_pjrt's device only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--device") == OWN:
+        return
+    skip = pytest.mark.skip(reason="needs torch_pjrt's own device")
+    for item in items:
+        if item.get_closest_marker("own_device"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def device(request: pytest.FixtureRequest) -> torch.device:
+    """The device's type, without an index."""
+    name = request.config.getoption("--device")
+    if name != OWN:
+        return torch.device(name)
+    import torch_pjrt
+
+    return torch.device(torch_pjrt.device_name())
+
+
+@pytest.fixture(scope="session")
+def pjrt() -> ModuleType:
+    """The package; tests that run on the CPU do without."""
+    import torch_pjrt
+
+    return torch_pjrt
+
+
+@pytest.fixture(autouse=True)
+def fresh_state(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fixed seeds, counters at zero, and every process-wide setting as it was."""
+    torch.manual_seed(0)
+    if request.config.getoption("--device") != OWN:
+        yield
+        return
+    import torch_pjrt
+    from torch_pjrt import device as module
+
+    torch_pjrt.reset_fallback_counts()
+    policy, mode = torch_pjrt.fallback(), torch_pjrt.mode()
+    yield
+    torch_pjrt.set_fallback(policy)
+    torch_pjrt.set_mode(mode)
+    if module.is_initialized():
+        module.set_device(0)
