@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "pjrt/call.h"
@@ -10,9 +11,6 @@
 
 namespace tpjrt::pjrt {
 namespace {
-
-// Up to here reading in place wins over a copy by the plugin's own threads.
-constexpr int64_t kReadInPlaceBytes = 64 * 1024;
 
 constexpr std::array<PJRT_Buffer_Type, kNumDTypes> kTypes = {
     PJRT_Buffer_Type_PRED,       PJRT_Buffer_Type_U8,     PJRT_Buffer_Type_S8,
@@ -30,28 +28,36 @@ int64_t NumBytes(DType dtype, const std::vector<int64_t>& dims) {
   return bytes;
 }
 
-// Row-major up to dims of size 1, whose place does not matter; an array without elements always is.
-bool IsRowMajor(const PJRT_Buffer_MemoryLayout& layout, const std::vector<int64_t>& dims,
-                int64_t item_size) {
-  if (layout.type == PJRT_Buffer_MemoryLayout_Type_Tiled) {
-    if (layout.tiled.num_tiles != 0 || layout.tiled.minor_to_major_size != dims.size())
-      return false;
-    int64_t previous = static_cast<int64_t>(dims.size());
-    for (size_t i = 0; i < dims.size(); ++i) {
-      const int64_t dim = layout.tiled.minor_to_major[i];
-      if (dims[static_cast<size_t>(dim)] == 1) continue;
-      if (dim > previous) return false;
-      previous = dim;
-    }
-    return true;
-  }
-  if (layout.strides.num_byte_strides != dims.size()) return false;
-  int64_t stride = item_size;
-  for (size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] != 1 && layout.strides.byte_strides[i] != stride) return false;
-    stride *= dims[i];
+// Row-major up to dims of size 1, whose place does not matter.
+bool IsRowMajor(std::span<const int64_t> minor_to_major, const std::vector<int64_t>& dims) {
+  auto previous = static_cast<int64_t>(dims.size());
+  for (const int64_t dim : minor_to_major) {
+    if (dims[static_cast<size_t>(dim)] == 1) continue;
+    if (dim > previous) return false;
+    previous = dim;
   }
   return true;
+}
+
+// Writes the elements of a dense array in another order of dims, row by row.
+void CopyRowMajor(char* destination, const char* source, const std::vector<int64_t>& dims,
+                  std::span<const int64_t> minor_to_major, size_t item_size) {
+  std::vector<int64_t> strides(dims.size()), at(dims.size(), 0);
+  int64_t elements = 1;
+  for (const int64_t dim : minor_to_major) {
+    strides[static_cast<size_t>(dim)] = elements * static_cast<int64_t>(item_size);
+    elements *= dims[static_cast<size_t>(dim)];
+  }
+  int64_t offset = 0;
+  for (int64_t i = 0; i < elements; ++i, destination += item_size) {
+    std::memcpy(destination, source + offset, item_size);
+    for (size_t d = dims.size(); d-- > 0;) {
+      offset += strides[d];
+      if (++at[d] < dims[d]) break;
+      offset -= strides[d] * at[d];
+      at[d] = 0;
+    }
+  }
 }
 
 }  // namespace
@@ -125,19 +131,28 @@ void Buffer::Await() const { ReadyEvent().Await(); }
 
 bool Buffer::IsReady() const { return ReadyEvent().IsReady(); }
 
-const void* Buffer::HostAddress() const {
+bool Buffer::CopyInPlace(void* destination) const {
   const PJRT_Api* api = client_->api();
-  if (!client_->host_memory() || !TPJRT_HAS(api, PJRT_Buffer_UnsafePointer)) return nullptr;
-  auto layout = TPJRT_ARGS(PJRT_Buffer_GetMemoryLayout);
-  layout.buffer = buffer_;
-  if (!TPJRT_TRY_CALL(api, PJRT_Buffer_GetMemoryLayout, layout) ||
-      !IsRowMajor(layout.layout, dims_, static_cast<int64_t>(ItemSize(dtype_)))) {
-    return nullptr;
+  if (!client_->host_memory()) return false;
+  auto get = TPJRT_ARGS(PJRT_Buffer_GetMemoryLayout);
+  get.buffer = buffer_;
+  if (!TPJRT_TRY_CALL(api, PJRT_Buffer_GetMemoryLayout, get)) return false;
+  const PJRT_Buffer_MemoryLayout_Tiled& layout = get.layout.tiled;
+  if (get.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled || layout.num_tiles != 0 ||
+      layout.minor_to_major_size != dims_.size()) {
+    return false;
   }
-  auto args = TPJRT_ARGS(PJRT_Buffer_UnsafePointer);
-  args.buffer = buffer_;
-  TPJRT_CALL(api, PJRT_Buffer_UnsafePointer, args);
-  return reinterpret_cast<const void*>(args.buffer_pointer);
+  auto address = TPJRT_ARGS(PJRT_Buffer_UnsafePointer);
+  address.buffer = buffer_;
+  if (!TPJRT_TRY_CALL(api, PJRT_Buffer_UnsafePointer, address)) return false;
+  const auto* source = reinterpret_cast<const char*>(address.buffer_pointer);
+  const std::span<const int64_t> order(layout.minor_to_major, dims_.size());
+  if (IsRowMajor(order, dims_)) {
+    std::memcpy(destination, source, static_cast<size_t>(nbytes_));
+  } else {
+    CopyRowMajor(static_cast<char*>(destination), source, dims_, order, ItemSize(dtype_));
+  }
+  return true;
 }
 
 void Buffer::CopyThroughPlugin(void* destination) const {
@@ -159,16 +174,13 @@ void Buffer::CopyThroughPlugin(void* destination) const {
   Event(client_->api(), args.event).Await();
 }
 
+// Reading in place beats a copy by the plugin's threads at every size on the CPU plugins (0.2 us
+// against 9 for a few bytes, 110 against 155 for 4 MiB), and one of them (API 0.81) ignores the
+// host layout that it is asked for.
 void Buffer::CopyToHost(void* destination) const {
   RequireNotForked("copying a device buffer to the host");
-  if (nbytes_ == 0 || nbytes_ <= kReadInPlaceBytes) {
-    Await();
-    if (nbytes_ == 0) return;
-    if (const void* source = HostAddress()) {
-      std::memcpy(destination, source, static_cast<size_t>(nbytes_));
-      return;
-    }
-  }
+  Await();
+  if (nbytes_ == 0 || CopyInPlace(destination)) return;
   CopyThroughPlugin(destination);
 }
 

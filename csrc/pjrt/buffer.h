@@ -43,7 +43,7 @@ class Buffer {
   void Await() const;
   bool IsReady() const;
   // Copies the value, row-major, to host memory of nbytes() bytes; blocks. On clients whose device
-  // memory is host memory small values are read in place (0.3 us against 27 us).
+  // memory is host memory values are read in place (0.2 us against 9 to 27 us for a few bytes).
   void CopyToHost(void* destination) const;
   // Copies to another device of the same client; asynchronous.
   Buffer CopyToDevice(int device) const;
@@ -51,9 +51,8 @@ class Buffer {
  private:
   void Destroy() noexcept;
   Event ReadyEvent() const;
-  // The value's address when the device's memory is host memory and the layout is dense row-major,
-  // else null.
-  const void* HostAddress() const;
+  // False when the device's memory cannot be read in place.
+  bool CopyInPlace(void* destination) const;
   void CopyThroughPlugin(void* destination) const;
   const Client* client_;
   PJRT_Buffer* buffer_;

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace {
@@ -86,6 +87,15 @@ PJRT_Error* Execute(PJRT_LoadedExecutable_Execute_Args* args) {
   return real->PJRT_LoadedExecutable_Execute(args);
 }
 
+PJRT_Error* PlatformName(PJRT_Client_PlatformName_Args* args) {
+  const char* claimed = std::getenv("TPJRT_PROXY_PLATFORM");
+  if (claimed == nullptr) return real->PJRT_Client_PlatformName(args);
+  static const auto* name = new std::string(claimed);
+  args->platform_name = name->data();
+  args->platform_name_size = name->size();
+  return nullptr;
+}
+
 template <size_t kIndex>
 void* Unknown(void* args) {
   Count(kUnknownEntry);
@@ -133,6 +143,7 @@ void CountKnown(PJRT_Api* api) {
   COUNT(api, PJRT_Executable_DeserializeAndLoad, kDeserialize);
   REPLACE(api, PJRT_Client_BufferFromHostBuffer, &Upload);
   REPLACE(api, PJRT_LoadedExecutable_Execute, &Execute);
+  REPLACE(api, PJRT_Client_PlatformName, &PlatformName);
 }
 
 // False when there are more entries than forwarders.

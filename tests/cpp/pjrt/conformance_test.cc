@@ -66,7 +66,6 @@ TEST_P(PluginConformance, RunsProgramsWithoutParameters) {
 TEST_P(PluginConformance, EveryDtypeSurvivesTheRoundTrip) {
   for (int i = 0; i < kNumDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
-    // Small (read in place where that works) and large (copied by the plugin).
     for (const int64_t n : {6, 30000}) {
       std::vector<unsigned char> sent(static_cast<size_t>(n) * ItemSize(dtype));
       for (size_t k = 0; k < sent.size(); ++k) {
@@ -151,6 +150,19 @@ TEST_P(PluginConformance, LargeResultsAreRowMajor) {
   const Floats result = Read(Execute(client(), *program, {&a})[0]);
   for (size_t i = 0; i < result.size(); ++i) {
     ASSERT_EQ(result[i], static_cast<float>(i % 300 * 500 + i / 300)) << i;
+  }
+}
+
+TEST_P(PluginConformance, OtherDeviceLayoutsAreReadRowMajor) {
+  const std::string type = "tensor<2x3x4xf32>";
+  for (const char* minor_to_major : {"{0,1,2}", "{1,2,0}", "{2,0,1}"}) {
+    const auto program = client().Compile(
+        Main("%a: " + type, type + " {mhlo.layout_mode = \"" + std::string(minor_to_major) + "\"}",
+             "return %a : " + type),
+        1);
+    const Buffer a = Upload(client(), Iota(24), {2, 3, 4});
+    const auto results = Execute(client(), *program, {&a});
+    EXPECT_EQ(Read(results[0]), Iota(24)) << minor_to_major;
   }
 }
 

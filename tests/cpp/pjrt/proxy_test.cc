@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "pjrt/call.h"
 #include "pjrt/run_program.h"
 #include "plugins_under_test.h"
 
@@ -58,11 +59,34 @@ TEST_F(ProxyTest, CountsRunsAndUploadsButNoReads) {
 
 TEST_F(ProxyTest, CountsBothWaysOfReading) {
   const pjrt::Client& client = ClientOf(TPJRT_PROXY_PLUGIN);
-  Read(Upload(client, {1}));
+  const pjrt::Buffer a = Upload(client, {1, 2});
+  EXPECT_EQ(Read(a), (Floats{1, 2}));
   EXPECT_EQ(Counts()["unsafe_pointer"], 1u);
-  Read(Upload(client, Floats(100000)));
+  Floats values(2);
+  auto args = TPJRT_ARGS(PJRT_Buffer_ToHostBuffer);
+  args.src = a.handle();
+  args.dst = values.data();
+  args.dst_size = 8;
+  TPJRT_CALL(client.api(), PJRT_Buffer_ToHostBuffer, args);
+  pjrt::Event(client.api(), args.event).Await();
+  EXPECT_EQ(values, (Floats{1, 2}));
   EXPECT_EQ(Counts()["to_host_buffer"], 1u);
   EXPECT_EQ(Reads(), 2u);
+}
+
+TEST_F(ProxyTest, MemoryThatTheHostCannotSeeIsReadByTheEntryPointForIt) {
+  setenv("TPJRT_PROXY_PLATFORM", "accelerator", 1);
+  const auto client = pjrt::Client::Create(pjrt::Plugin::Load(TPJRT_PROXY_PLUGIN));
+  unsetenv("TPJRT_PROXY_PLATFORM");
+  ASSERT_EQ(client->platform_name(), "accelerator");
+  ASSERT_FALSE(client->host_memory());
+  EXPECT_EQ(Read(Upload(*client, {1, 2, 3, 4, 5, 6}, {2, 3})), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(Read(Upload(*client, {7}, Dims{})), Floats{7});
+  EXPECT_EQ(Read(Upload(*client, {}, Dims{0, 3})), Floats{});
+  const pjrt::Buffer here = Upload(*client, Floats(100000, 3.0f));
+  EXPECT_EQ(Read(here.CopyToDevice(1)), Floats(100000, 3.0f));
+  EXPECT_EQ(Counts()["unsafe_pointer"], 0u);
+  EXPECT_EQ(Counts()["to_host_buffer"], 3u);
 }
 
 TEST_F(ProxyTest, KeepsTheLengthOfTheRealTable) {
