@@ -253,8 +253,7 @@ Value NearY(Value x, bool first_order) {
 
 Value J(Value x, bool first_order) {
   const Value m = hlo::Abs(x);
-  const Value far = hlo::Select(hlo::IsInf(m), hlo::ZerosLike(m), FarJ(AtLeast(m, 8), first_order));
-  const Value y = Joined(m, 8, NearJ(AtMost(m, 8), first_order), far);
+  const Value y = Joined(m, 8, NearJ(AtMost(m, 8), first_order), FarJ(AtLeast(m, 8), first_order));
   return first_order ? hlo::Select(hlo::Lt(x, 0.0), -y, y) : y;
 }
 

@@ -69,7 +69,7 @@ Value Exp2(Value x) {
 Value ExpSquare(Value x) {
   const Split s = SplitMantissa(x);
   const Value exact = hlo::Exp(s.head * s.head) * hlo::Exp(s.tail * (x + s.head));
-  return hlo::Select(hlo::IsInf(x), hlo::ConstantLike(x, kInf), exact);
+  return hlo::Select(hlo::Gt(hlo::Abs(x), 30.0), hlo::ConstantLike(x, kInf), exact);
 }
 
 Value ExpMinusSquare(Value x) {
