@@ -11,14 +11,20 @@ namespace tpjrt::ir {
 
 using Dims = std::vector<int64_t>;
 
+// How the view's elements are found; chosen on the host for each geometry and offset (lower/view.h).
+enum class Form : uint8_t {
+  kWhole,     // every element of the buffer, in order: a reshape
+  kPhysical,  // a box of the buffer's own dims (or a refinement of them)
+  kFactored,  // a box of the flat buffer factored by the view's strides
+  kGather,    // none of these (diagonals, overlaps): computed positions
+};
+
 struct Geometry {
   Dims sizes;
   Dims strides;
+  Form form = Form::kWhole;
   // Known to be zero, or passed as a run-time input: `x[i]` for a thousand i is one program.
   bool zero_offset = true;
-  // The view must be read and written element by element with computed positions: it does not decompose
-  // into a box of some factoring of the storage (diagonals, overlaps, unfold). Decided by PlanView.
-  bool irregular = false;
 
   bool operator==(const Geometry&) const = default;
 };

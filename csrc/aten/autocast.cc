@@ -1,0 +1,31 @@
+// torch.autocast for the device: PyTorch's own lists of ops, under the device's key.
+#include <ATen/autocast_mode.h>
+#include <torch/library.h>
+
+#include "aten/register.h"
+
+namespace tpjrt::aten {
+
+void RegisterAutocast() {
+  static auto* any = new torch::Library(torch::Library::IMPL, "_",
+                                        c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);
+  any->fallback(torch::CppFunction::makeFallthrough());
+  static auto* library = new torch::Library(
+      torch::Library::IMPL, "aten", c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);
+  torch::Library& m = *library;
+#define TPJRT_LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define TPJRT_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define TPJRT_FP32_OUT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define TPJRT_PROMOTE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+  AT_FORALL_LOWER_PRECISION_FP(TPJRT_LOWER)
+  AT_FORALL_FP32(TPJRT_FP32)
+  AT_FORALL_FP32_SET_OPT_DTYPE(TPJRT_FP32_OUT)
+  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+  AT_FORALL_PROMOTE(TPJRT_PROMOTE)
+#undef TPJRT_LOWER
+#undef TPJRT_FP32
+#undef TPJRT_FP32_OUT
+#undef TPJRT_PROMOTE
+}
+
+}  // namespace tpjrt::aten

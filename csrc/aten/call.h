@@ -1,0 +1,62 @@
+// One call of a bound operator: its tensors, and the key that says which program serves it.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <c10/util/SmallVector.h>
+
+#include "aten/binding.h"
+#include "exec/slot.h"
+#include "ir/geometry.h"
+#include "ir/key.h"
+
+namespace tpjrt::aten {
+
+// One tensor of the call, in argument order (lists flattened).
+struct TensorUse {
+  const at::Tensor* tensor = nullptr;
+  int argument = -1;
+  exec::Slot* slot = nullptr;             // nullptr: a CPU scalar
+  const exec::PhysicalType* type = nullptr;  // the buffer's, when the key was made
+  exec::BufferRef buffer;                 // a reference to what is only read
+  ir::Form form = ir::Form::kWhole;
+  bool written = false;
+};
+
+class Call {
+ public:
+  // Reads `binding`'s arguments off the top of the stack, which stays as it is. Throws for tensors of
+  // other devices and for writes to tensors whose elements overlap.
+  Call(const Binding& binding, c10::Stack& stack);
+
+  const Binding& binding() const { return binding_; }
+  const ir::KeyBuilder& key() const { return key_; }
+  const c10::IValue& argument(size_t i) const { return arguments_[i]; }
+  at::ArrayRef<c10::IValue> arguments() const { return arguments_; }
+  c10::SmallVector<TensorUse, 8>& uses() { return uses_; }
+  // Index of the first use of an argument; -1 when it is None.
+  int UseOf(int argument) const;
+  int device() const { return device_; }  // -1: no device tensor among the arguments
+
+ private:
+  void AddArgument(const lower::SchemaArg& argument, int index);
+  void AddTensor(const at::Tensor& tensor, int index, bool written);
+  void AddHostScalar(const at::Tensor& tensor, int index);
+  void AddDeviceTensor(const at::Tensor& tensor, int index, bool written);
+  void AddScalar(const c10::IValue& value, bool is_static);
+  void AddInts(const c10::IValue& value);
+  void RefuseOverlap() const;
+
+  const Binding& binding_;
+  at::ArrayRef<c10::IValue> arguments_;
+  ir::KeyBuilder key_;
+  c10::SmallVector<TensorUse, 8> uses_;
+  int device_ = -1;
+  bool writes_ = false;
+};
+
+// An int or SymInt (a SymInt is specialised to its value), or a list of them.
+int64_t IntOf(const c10::IValue& value);
+std::vector<int64_t> IntsOf(const c10::IValue& value);
+
+}  // namespace tpjrt::aten

@@ -1,0 +1,330 @@
+#include "aten/entry.h"
+
+#include <algorithm>
+
+#include "aten/dtypes.h"
+#include "aten/meta.h"
+#include "aten/storage.h"
+#include "exec/runtime.h"
+#include "lower/view.h"
+
+namespace tpjrt::aten {
+namespace {
+
+using lower::ArgType;
+
+ir::Scalar ToScalar(const c10::IValue& value) {
+  if (value.isBool()) return {value.toBool()};
+  if (value.isInt()) return {value.toInt()};
+  if (value.isDouble()) return {value.toDouble()};
+  if (value.isComplexDouble()) {
+    const auto number = value.toComplexDouble();
+    return {std::complex<double>(number.real(), number.imag())};
+  }
+  return {value.toSymInt().guard_int(__FILE__, __LINE__)};
+}
+
+ir::Input ToInput(const TensorUse& use) {
+  ir::Input input;
+  input.dtype = ToDType(use.tensor->scalar_type());
+  input.geometry.sizes = use.tensor->sizes().vec();
+  if (use.slot == nullptr) {
+    input.kind = ir::Input::Kind::kHostScalar;
+    input.wrapped_number = use.tensor->unsafeGetTensorImpl()->is_wrapped_number();
+    return input;
+  }
+  input.geometry.strides = use.tensor->strides().vec();
+  input.geometry.form = use.form;
+  input.geometry.zero_offset = use.tensor->storage_offset() == 0;
+  input.buffer_dtype = use.type->dtype;
+  input.buffer_dims = use.type->dims;
+  return input;
+}
+
+// Walks a call's arguments and gives each tensor the number of its use.
+class ArgumentReader {
+ public:
+  explicit ArgumentReader(Call& call) : call_(call) {}
+
+  std::vector<ir::Argument> Read() {
+    std::vector<ir::Argument> arguments;
+    const size_t count = call_.binding().registered->schema.arguments.size();
+    for (size_t i = 0; i < count; ++i) {
+      arguments.push_back(ReadOne(call_.binding().arguments[i], call_.argument(i)));
+    }
+    return arguments;
+  }
+
+ private:
+  ir::ValueId Next(const at::Tensor& tensor) { return tensor.defined() ? next_++ : ir::kNoValue; }
+
+  ir::TensorList ReadTensors(const c10::IValue& value) {
+    ir::TensorList list;
+    for (const c10::IValue& entry : value.toListRef()) {
+      list.values.push_back(entry.isNone() ? ir::kNoValue : Next(entry.toTensor()));
+    }
+    return list;
+  }
+
+  ir::Argument ReadTensor(const c10::IValue& value) {
+    const ir::ValueId id = Next(value.toTensor());
+    if (id == ir::kNoValue) return ir::None();
+    return ir::TensorArg{id};
+  }
+
+  ir::Argument ReadOne(const lower::SchemaArg& argument, const c10::IValue& value) {
+    if (value.isNone()) return ir::None();
+    switch (argument.kind) {
+      case ArgType::kTensor:
+        return ReadTensor(value);
+      case ArgType::kTensorList:
+        return ReadTensors(value);
+      case ArgType::kScalar:
+      case ArgType::kFloat:
+        return ToScalar(value);
+      case ArgType::kInt:
+        return IntOf(value);
+      case ArgType::kIntList:
+        return IntsOf(value);
+      case ArgType::kBool:
+        return value.toBool();
+      case ArgType::kDType:
+        return ToDType(value.toScalarType());
+      case ArgType::kString:
+        return std::string(value.toStringRef());
+      case ArgType::kGenerator:
+        return ir::GeneratorArg();
+      case ArgType::kBoolList: {
+        std::vector<bool> bits;
+        for (const bool bit : value.toBoolList()) bits.push_back(bit);
+        return bits;
+      }
+      case ArgType::kScalarList:
+      case ArgType::kFloatList: {
+        std::vector<double> numbers;
+        for (const c10::IValue& entry : value.toListRef()) {
+          numbers.push_back(entry.toScalar().toDouble());
+        }
+        return numbers;
+      }
+      case ArgType::kOther:
+        return ir::None();
+    }
+    return ir::None();
+  }
+
+  Call& call_;
+  ir::ValueId next_ = 0;
+};
+
+std::string TypesOf(Call& call) {
+  std::string text;
+  for (const TensorUse& use : call.uses()) {
+    text += StrCat(text.empty() ? "" : ", ", Name(ToDType(use.tensor->scalar_type())),
+                   hlo::ToString(use.tensor->sizes().vec()));
+  }
+  return text;
+}
+
+// The flattened targets of this call, without their types.
+std::vector<EntryTarget> TargetsOf(Call& call) {
+  std::vector<EntryTarget> targets;
+  for (const Target& target : call.binding().targets) {
+    if (target.argument < 0) {
+      targets.emplace_back();
+      targets.back().is_return = true;
+      continue;
+    }
+    for (size_t use = 0; use < call.uses().size(); ++use) {
+      if (call.uses()[use].argument != target.argument) continue;
+      targets.emplace_back();
+      targets.back().use = static_cast<int>(use);
+      targets.back().is_return = target.is_return;
+    }
+  }
+  return targets;
+}
+
+void SetGeometry(EntryTarget& target, c10::ScalarType dtype, at::IntArrayRef sizes,
+                 at::IntArrayRef strides) {
+  target.dtype = dtype;
+  target.sizes.assign(sizes.begin(), sizes.end());
+  std::vector<int64_t> order;
+  if (DenseOrder(sizes, strides, &order)) {
+    target.strides.assign(strides.begin(), strides.end());
+    return;
+  }
+  // Not dense (PyTorch's own result would have gaps or overlaps): row-major.
+  target.strides.resize(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    target.strides[i] = stride;
+    stride *= std::max<int64_t>(sizes[i], 1);
+  }
+}
+
+// The layout of a new result, empty for row-major.
+std::vector<int64_t> LayoutOf(const EntryTarget& target) {
+  std::vector<int64_t> order;
+  DenseOrder(target.sizes, target.strides, &order);
+  if (std::is_sorted(order.begin(), order.end())) order.clear();
+  return order;
+}
+
+class EntryMaker {
+ public:
+  explicit EntryMaker(Call& call) : call_(call), binding_(call.binding()) {}
+
+  std::unique_ptr<Entry> Make() {
+    entry_->targets = TargetsOf(call_);
+    entry_->counted = binding_.registered->row->traits.counted;
+    BuildInputs();
+    AskPyTorch();
+    if (NeedsResize()) return std::move(entry_);
+    BuildOutputs();
+    Compile();
+    return std::move(entry_);
+  }
+
+ private:
+  void BuildInputs() {
+    for (const TensorUse& use : call_.uses()) graph_.inputs.push_back(ToInput(use));
+    graph_.nodes.emplace_back();
+    graph_.nodes[0].row = binding_.row;
+    graph_.nodes[0].arguments = ArgumentReader(call_).Read();
+  }
+
+  // Result types from the meta kernels: this overload's for its checks and the written arguments, the
+  // functional one's for what the lowering has to produce.
+  void AskPyTorch() {
+    if (entry_->counted) return;
+    const auto own = AskMeta(binding_.meta, call_.arguments());
+    const auto functional =
+        binding_.functional ? AskMeta(*binding_.functional, call_.arguments()) : std::nullopt;
+    auto& results = graph_.nodes[0].results;
+    size_t next = 0;  // among the op's own results
+    for (size_t i = 0; i < entry_->targets.size(); ++i) {
+      EntryTarget& target = entry_->targets[i];
+      const MetaResult* type = nullptr;
+      if (functional && i < functional->results.size()) type = &functional->results[i];
+      if (own && target.is_return) {
+        const MetaResult& result = own->results.at(next++);
+        if (target.use < 0) SetResult(target, result);
+        if (binding_.variant == Variant::kOut) CheckOut(target, result);
+        if (!type) type = &result;
+      }
+      if (target.use >= 0 && !functional) {
+        const at::Tensor& tensor = *call_.uses()[static_cast<size_t>(target.use)].tensor;
+        results.push_back({ToDType(tensor.scalar_type()), tensor.sizes().vec()});
+      } else if (type != nullptr && type->defined) {
+        results.push_back({ToDType(type->dtype), type->sizes});
+      } else if (type != nullptr) {
+        results.emplace_back();
+      } else {
+        NoMeta(target);
+      }
+    }
+  }
+
+  void NoMeta(EntryTarget& target) {
+    if (target.use >= 0) {
+      const at::Tensor& tensor = *call_.uses()[static_cast<size_t>(target.use)].tensor;
+      graph_.nodes[0].results.push_back({ToDType(tensor.scalar_type()), tensor.sizes().vec()});
+      return;
+    }
+    untyped_ = true;
+  }
+
+  static void SetResult(EntryTarget& target, const MetaResult& result) {
+    target.defined = result.defined;
+    target.number = result.number;
+    if (result.defined) SetGeometry(target, result.dtype, result.sizes, result.strides);
+  }
+
+  void CheckOut(EntryTarget& target, const MetaResult& result) {
+    const at::Tensor& out = *call_.uses()[static_cast<size_t>(target.use)].tensor;
+    SetGeometry(target, out.scalar_type(), result.sizes, result.strides);
+    target.needs_resize = out.sizes() != at::IntArrayRef(result.sizes);
+  }
+
+  bool NeedsResize() const {
+    return std::any_of(entry_->targets.begin(), entry_->targets.end(),
+                       [](const EntryTarget& target) { return target.needs_resize; });
+  }
+
+  void BuildOutputs() {
+    auto id = static_cast<ir::ValueId>(graph_.inputs.size());
+    for (const EntryTarget& target : entry_->targets) {
+      ir::Output output;
+      output.value = id++;
+      if (target.use >= 0) {
+        output.written_input = target.use;
+      } else if (!untyped_ && !entry_->counted && target.defined) {
+        output.layout = LayoutOf(target);
+      }
+      graph_.outputs.push_back(std::move(output));
+    }
+    if (entry_->counted) {
+      ir::Output count;
+      count.value = id;
+      graph_.outputs.push_back(count);
+    }
+    if (untyped_ || entry_->counted) graph_.nodes[0].results.clear();
+  }
+
+  void Compile() {
+    lower::Program program;
+    try {
+      program = lower::LowerGraph(graph_);
+      entry_->unsupported = program.unsupported;
+      if (!entry_->unsupported.empty()) return;
+      exec::Runtime& runtime = exec::Runtime::Get();
+      entry_->executable = runtime.programs().Compile(
+          runtime.client(), program.text, static_cast<int>(program.parameters.size()));
+    } catch (const Error& error) {
+      throw Error(error.code(), StrCat(binding_.name(), "(", TypesOf(call_), "): ", error.what()));
+    }
+    entry_->parameters = std::move(program.parameters);
+    for (size_t i = 0; i < entry_->targets.size(); ++i) {
+      EntryTarget& target = entry_->targets[i];
+      const hlo::Type& type = program.outputs[i];
+      target.defined = program.output_defined[i];
+      if (!target.defined) continue;
+      target.type = exec::InternType(type.dtype, type.dims);
+      if (target.use < 0 && (untyped_ || entry_->counted)) SetRowMajor(target, type);
+      CheckType(target, type);
+    }
+    if (entry_->counted) {
+      const hlo::Type& type = program.outputs.back();
+      entry_->count_type = exec::InternType(type.dtype, type.dims);
+    }
+  }
+
+  static void SetRowMajor(EntryTarget& target, const hlo::Type& type) {
+    std::vector<int64_t> strides(type.dims.size());
+    int64_t stride = 1;
+    for (size_t i = type.dims.size(); i-- > 0;) {
+      strides[i] = stride;
+      stride *= std::max<int64_t>(type.dims[i], 1);
+    }
+    SetGeometry(target, ToScalarType(type.dtype), type.dims, strides);
+  }
+
+  void CheckType(const EntryTarget& target, const hlo::Type& type) const {
+    if (target.use >= 0) return;
+    Check(target.dtype == ToScalarType(type.dtype), binding_.name(), "(", TypesOf(call_),
+          ") was lowered to ", Name(type.dtype), ", PyTorch says ", Name(ToDType(target.dtype)));
+  }
+
+  Call& call_;
+  const Binding& binding_;
+  ir::Graph graph_;
+  std::unique_ptr<Entry> entry_ = std::make_unique<Entry>();
+  bool untyped_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Entry> MakeEntry(Call& call) { return EntryMaker(call).Make(); }
+
+}  // namespace tpjrt::aten

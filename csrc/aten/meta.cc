@@ -1,0 +1,118 @@
+#include "aten/meta.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <mutex>
+
+#include "aten/storage.h"
+
+namespace tpjrt::aten {
+namespace {
+
+std::function<void()>& Loader() {
+  static auto* loader = new std::function<void()>();
+  return *loader;
+}
+
+// One meta tensor per device tensor; the same tensor twice stays the same.
+class MetaTwins {
+ public:
+  at::Tensor TwinOf(const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.device().type() != kDevice) return tensor;
+    for (const auto& [original, twin] : twins_) {
+      if (original == tensor.unsafeGetTensorImpl()) return twin;
+    }
+    at::Tensor twin = at::empty_strided(tensor.sizes(), tensor.strides(),
+                                        tensor.options().device(c10::kMeta));
+    twins_.emplace_back(tensor.unsafeGetTensorImpl(), twin);
+    return twin;
+  }
+
+  c10::IValue TwinOfValue(const c10::IValue& value) {
+    if (value.isTensor()) return TwinOf(value.toTensor());
+    if (value.isDevice()) return c10::Device(c10::kMeta);
+    if (value.isGenerator()) return {};  // meta kernels draw nothing
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(TwinOf(tensor));
+      return list;
+    }
+    if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+        list.push_back(tensor ? std::optional(TwinOf(*tensor)) : std::nullopt);
+      }
+      return list;
+    }
+    return value;
+  }
+
+ private:
+  std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> twins_;
+};
+
+void Append(const at::Tensor& tensor, std::vector<MetaResult>* results) {
+  MetaResult result;
+  result.defined = tensor.defined();
+  if (result.defined) {
+    result.dtype = tensor.scalar_type();
+    result.sizes = tensor.sizes().vec();
+    result.strides = tensor.strides().vec();
+  }
+  results->push_back(std::move(result));
+}
+
+void AppendValue(const c10::IValue& value, std::vector<MetaResult>* results) {
+  if (value.isTensor()) {
+    Append(value.toTensor(), results);
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) Append(tensor, results);
+  } else if (value.isOptionalTensorList()) {
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+      if (tensor) Append(*tensor, results);
+    }
+  } else if (value.isInt()) {
+    MetaResult result;
+    result.defined = false;
+    result.number = value.toInt();
+    results->push_back(std::move(result));
+  }
+}
+
+MetaAnswer Run(const c10::OperatorHandle& op, const c10::Stack& arguments) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_python(c10::python_ks);
+  c10::Stack stack = arguments;
+  op.callBoxed(stack);
+  MetaAnswer answer;
+  for (const c10::IValue& value : stack) AppendValue(value, &answer.results);
+  return answer;
+}
+
+}  // namespace
+
+void SetMetaLoader(std::function<void()> loader) { Loader() = std::move(loader); }
+
+std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
+                                  at::ArrayRef<c10::IValue> arguments) {
+  MetaTwins twins;
+  c10::Stack stack;
+  const size_t count = op.schema().arguments().size();
+  for (size_t i = 0; i < count; ++i) stack.push_back(twins.TwinOfValue(arguments[i]));
+  try {
+    return Run(op, stack);
+  } catch (const c10::NotImplementedError&) {
+    if (!Loader()) return std::nullopt;
+  }
+  static std::once_flag once;
+  std::call_once(once, Loader());
+  try {
+    return Run(op, stack);
+  } catch (const c10::NotImplementedError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace tpjrt::aten

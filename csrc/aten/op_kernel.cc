@@ -1,0 +1,210 @@
+#include "aten/op_kernel.h"
+
+#include <ATen/native/Resize.h>
+
+#include "aten/device.h"
+#include "aten/errors.h"
+#include "aten/fallback.h"
+#include "aten/generator.h"
+#include "aten/index_arguments.h"
+#include "aten/scalars.h"
+#include "aten/storage.h"
+#include "exec/execute.h"
+#include "exec/runtime.h"
+
+namespace tpjrt::aten {
+namespace {
+
+using Kind = lower::Parameter::Kind;
+
+struct Scratch {
+  std::vector<exec::Operand> operands;
+  std::vector<exec::Destination> destinations;
+  std::vector<exec::BufferRef> results;
+};
+
+// Executions nest (a fallback inside an op runs ops), so each depth has its own scratch.
+class ScratchLease {
+ public:
+  ScratchLease() {
+    if (depth_ == pool_.size()) pool_.push_back(std::make_unique<Scratch>());
+    scratch_ = pool_[depth_++].get();
+    scratch_->operands.clear();
+    scratch_->destinations.clear();
+    scratch_->results.clear();
+  }
+  ~ScratchLease() {
+    scratch_->operands.clear();
+    scratch_->results.clear();
+    --depth_;
+  }
+  Scratch& operator*() const { return *scratch_; }
+
+ private:
+  static thread_local std::vector<std::unique_ptr<Scratch>> pool_;
+  static thread_local size_t depth_;
+  Scratch* scratch_;
+};
+thread_local std::vector<std::unique_ptr<Scratch>> ScratchLease::pool_;
+thread_local size_t ScratchLease::depth_ = 0;
+
+// The random state of this call: reserved once, when first asked for.
+class RandomState {
+ public:
+  RandomState(Call& call, const Entry& entry) : call_(call), entry_(entry) {}
+
+  uint64_t Word(Kind kind) {
+    if (!reserved_) Reserve();
+    return kind == Kind::kSeed ? state_.seed : state_.offset;
+  }
+
+ private:
+  void Reserve() {
+    reserved_ = true;
+    std::optional<at::Generator> generator;
+    const auto& arguments = call_.binding().arguments;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].kind != lower::ArgType::kGenerator || call_.argument(i).isNone()) continue;
+      generator = call_.argument(i).toGenerator();
+    }
+    const EntryTarget& first = entry_.targets.front();
+    const at::IntArrayRef sizes =
+        first.use >= 0 ? call_.uses()[static_cast<size_t>(first.use)].tensor->sizes()
+                       : at::IntArrayRef(first.sizes);
+    const auto draws = static_cast<uint64_t>(c10::multiply_integers(sizes)) *
+                       static_cast<uint64_t>(call_.binding().draws_per_element);
+    state_ = ReserveDraws(generator, call_.device(), draws);
+  }
+
+  Call& call_;
+  const Entry& entry_;
+  bool reserved_ = false;
+  DrawState state_;
+};
+
+void FillOperands(const Entry& entry, Call& call, int device, Scratch& scratch) {
+  exec::ScalarCache& scalars = exec::Runtime::Get().scalars();
+  RandomState random(call, entry);
+  for (const lower::Parameter& parameter : entry.parameters) {
+    exec::Operand& operand = scratch.operands.emplace_back();
+    switch (parameter.kind) {
+      case Kind::kBuffer: {
+        TensorUse& use = call.uses()[static_cast<size_t>(parameter.input)];
+        operand.slot = use.slot;
+        operand.type = use.type;
+        operand.buffer = use.buffer;
+        operand.may_donate = parameter.donated_to >= 0;
+        break;
+      }
+      case Kind::kOffset: {
+        const at::Tensor& tensor = *call.uses()[static_cast<size_t>(parameter.input)].tensor;
+        const int64_t offset = tensor.storage_offset();
+        operand.buffer = scalars.Get(exec::ScalarBits::Of(DType::kI64, offset), device);
+        break;
+      }
+      case Kind::kHostScalar: {
+        const at::Tensor& tensor = *call.uses()[static_cast<size_t>(parameter.input)].tensor;
+        operand.buffer = scalars.Get(ToBits(tensor, parameter.dtype), device);
+        break;
+      }
+      case Kind::kScalar: {
+        const c10::IValue& value = call.argument(static_cast<size_t>(parameter.argument));
+        const auto bits = ToBits(value.toScalar(), parameter.dtype, parameter.checked);
+        operand.buffer = scalars.Get(bits, device);
+        break;
+      }
+      case Kind::kSeed:
+      case Kind::kDrawOffset:
+        operand.buffer = scalars.Get(
+            exec::ScalarBits::Of(DType::kU64, random.Word(parameter.kind)), device);
+        break;
+    }
+  }
+}
+
+int64_t ReadCount(const exec::BufferRef& buffer) {
+  int64_t count = 0;
+  TORCH_INTERNAL_ASSERT(buffer->buffer().nbytes() == sizeof(count));
+  buffer->buffer().CopyToHost(&count);
+  return count;
+}
+
+}  // namespace
+
+void OpKernel::operator()(const c10::OperatorHandle& /*op*/, c10::DispatchKeySet /*keys*/,
+                          c10::Stack* stack) {
+  Guarded([&] { Run(stack); });
+}
+
+void OpKernel::Run(c10::Stack* stack) {
+  if (NeedsIndexArguments(binding_)) PrepareIndexArguments(binding_, stack);
+  Entry* entry = nullptr;
+  for (bool resized = false;; resized = true) {
+    Call call(binding_, *stack);
+    entry = entries_.Find(call.key().words());
+    if (entry == nullptr) [[unlikely]] {
+      entry = entries_.Insert(call.key().words(), MakeEntry(call));
+    }
+    if (!entry->unsupported.empty()) [[unlikely]] break;
+    if (entry->executable == nullptr) [[unlikely]] {
+      TORCH_INTERNAL_ASSERT(!resized, binding_.name(), ": out= did not take its new size");
+      ResizeOutputs(*entry, call);
+      continue;
+    }
+    const int device = call.device() < 0 ? CurrentDevice() : call.device();
+    const ScratchLease lease;
+    Scratch& scratch = *lease;
+    FillOperands(*entry, call, device, scratch);
+    for (const EntryTarget& target : entry->targets) {
+      if (!target.defined) continue;
+      exec::Destination& destination = scratch.destinations.emplace_back();
+      destination.type = target.type;
+      if (target.use >= 0) destination.slot = call.uses()[static_cast<size_t>(target.use)].slot;
+    }
+    if (entry->counted) scratch.destinations.push_back({nullptr, entry->count_type});
+    exec::Execute(*entry->executable, device, scratch.operands, scratch.destinations,
+                  &scratch.results);
+    Finish(*entry, call, scratch.results, stack);
+    return;
+  }
+  Fallback(binding_.op, stack, entry->unsupported);
+}
+
+void OpKernel::ResizeOutputs(const Entry& entry, Call& call) {
+  for (const EntryTarget& target : entry.targets) {
+    if (!target.needs_resize) continue;
+    const at::Tensor& out = *call.uses()[static_cast<size_t>(target.use)].tensor;
+    at::native::resize_output(out, target.sizes);
+    if (out.strides() != at::IntArrayRef(target.strides)) {
+      out.as_strided_(target.sizes, target.strides);
+    }
+  }
+}
+
+void OpKernel::Finish(const Entry& entry, Call& call, std::vector<exec::BufferRef>& results,
+                      c10::Stack* stack) {
+  const int device = call.device() < 0 ? CurrentDevice() : call.device();
+  c10::SmallVector<c10::IValue, 4> returns;
+  size_t next = 0;
+  for (const EntryTarget& target : entry.targets) {
+    exec::BufferRef buffer = target.defined ? std::move(results[next++]) : nullptr;
+    if (!target.is_return) continue;
+    if (target.use >= 0) {
+      returns.push_back(*call.uses()[static_cast<size_t>(target.use)].tensor);
+    } else if (target.number) {
+      returns.emplace_back(*target.number);
+    } else if (!target.defined) {
+      returns.emplace_back(at::Tensor());
+    } else {
+      returns.push_back(MakeTensor(device, target.dtype, target.sizes, target.strides, target.type,
+                                   std::move(buffer)));
+    }
+  }
+  if (entry.counted) {
+    returns[0] = returns[0].toTensor().narrow(0, 0, ReadCount(results[next]));
+  }
+  torch::jit::drop(*stack, binding_.arguments.size());
+  for (c10::IValue& value : returns) stack->push_back(std::move(value));
+}
+
+}  // namespace tpjrt::aten

@@ -1,0 +1,17 @@
+// What makes the device known to PyTorch; each is called once, in this order, when the module is
+// imported. Nothing here opens a plugin.
+#pragma once
+
+namespace tpjrt::aten {
+
+void RegisterAllocator();
+void RegisterGuard();
+void RegisterHooks();
+void RegisterFactories();
+void RegisterCopies();
+void RegisterOps();
+void RegisterAttention();
+void RegisterAutocast();
+void RegisterFallback();
+
+}  // namespace tpjrt::aten

@@ -1,0 +1,84 @@
+#include "aten/storage.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "aten/address_range.h"
+#include "aten/allocator.h"
+#include "aten/dtypes.h"
+
+namespace tpjrt::aten {
+namespace {
+
+void DeleteContext(void* context) { delete static_cast<StorageContext*>(context); }
+
+}  // namespace
+
+StorageContext::StorageContext(int device_index, int64_t bytes, const exec::PhysicalType* physical)
+    : Slot(device_index, bytes, physical), address(TakeAddresses(static_cast<size_t>(bytes))) {}
+
+StorageContext::~StorageContext() { ReturnAddresses(address, static_cast<size_t>(nbytes)); }
+
+exec::Slot& SlotOf(const at::TensorBase& tensor) {
+  TORCH_CHECK(tensor.has_storage(), "a tensor without storage was used on this device");
+  auto* context = ContextOf(tensor.storage().unsafeGetStorageImpl());
+  TORCH_CHECK(tensor.device().type() == kDevice && context != nullptr,
+              "expected a tensor on the device, got one on ", tensor.device());
+  return *context;
+}
+
+c10::DataPtr MakeDataPtr(int device, int64_t nbytes, const exec::PhysicalType* type,
+                         exec::BufferRef buffer) {
+  auto* context = new StorageContext(device, nbytes, type);
+  context->buffer = std::move(buffer);
+  const auto index = static_cast<c10::DeviceIndex>(device);
+  return {context->address, context, &DeleteContext, c10::Device(kDevice, index)};
+}
+
+at::Tensor MakeTensor(int device, c10::ScalarType dtype, at::IntArrayRef sizes,
+                      at::IntArrayRef strides, const exec::PhysicalType* type,
+                      exec::BufferRef buffer) {
+  const int64_t nbytes = type->nbytes;
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), nbytes,
+      MakeDataPtr(device, nbytes, type, std::move(buffer)), GetAllocator(), /*resizable=*/true);
+  auto tensor = at::detail::make_tensor_base<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return at::Tensor(std::move(tensor));
+}
+
+bool DenseOrder(at::IntArrayRef sizes, at::IntArrayRef strides, std::vector<int64_t>* order) {
+  order->resize(sizes.size());
+  std::iota(order->begin(), order->end(), 0);
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return true;
+  // A dim of size 1 keeps its place: its stride says nothing.
+  std::vector<int64_t> real;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != 1) real.push_back(static_cast<int64_t>(i));
+  }
+  std::stable_sort(real.begin(), real.end(),
+                   [&](int64_t a, int64_t b) { return strides[a] > strides[b]; });
+  int64_t expected = 1;
+  for (size_t i = real.size(); i-- > 0;) {
+    if (strides[real[i]] != expected) return false;
+    expected *= sizes[real[i]];
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    (*order)[i] = sizes[i] == 1 ? static_cast<int64_t>(i) : real[next++];
+  }
+  return true;
+}
+
+const exec::PhysicalType* DenseType(c10::ScalarType dtype, at::IntArrayRef sizes,
+                                    at::IntArrayRef strides) {
+  std::vector<int64_t> order;
+  if (!DenseOrder(sizes, strides, &order)) return nullptr;
+  std::vector<int64_t> dims;
+  for (int64_t dim : order) dims.push_back(sizes[static_cast<size_t>(dim)]);
+  return exec::InternType(ToDType(dtype), dims);
+}
+
+}  // namespace tpjrt::aten

@@ -1,0 +1,99 @@
+#include "exec/runtime.h"
+
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "pjrt/fork.h"
+
+namespace tpjrt::exec {
+
+// The latest results of a device. Plugins bound how many executions are in flight (CPU plugins to 32)
+// or run them in order, so the latest ones are the only ones that can be unfinished.
+struct Runtime::Issued {
+  static constexpr size_t kSize = 64;
+  std::mutex mutex;
+  std::array<std::weak_ptr<const DeviceBuffer>, kSize> ring;
+  size_t next = 0;
+};
+
+Runtime::Runtime() = default;
+Runtime::~Runtime() = default;
+
+Runtime& Runtime::Get() {
+  static Runtime* runtime = new Runtime();
+  return *runtime;
+}
+
+void Runtime::SetConfigProvider(std::function<RuntimeConfig()> provider) {
+  const std::lock_guard lock(mutex_);
+  provider_ = std::move(provider);
+}
+
+const pjrt::Client& Runtime::client() {
+  if (const pjrt::Client* client = client_ptr_.load(std::memory_order_acquire)) [[likely]] {
+    pjrt::RequireNotForked("torch_pjrt");
+    return *client;
+  }
+  const std::lock_guard lock(mutex_);
+  if (!open_error_.empty()) Fail(ErrorCode::kFailedPrecondition, open_error_);
+  if (!client_) Open();
+  return *client_;
+}
+
+void Runtime::Open() {
+  try {
+    Check(static_cast<bool>(provider_), "no plugin was configured");
+    RuntimeConfig config = provider_();
+    const pjrt::Plugin& plugin = pjrt::Plugin::Load(config.plugin_path);
+    client_ = pjrt::Client::Create(plugin, std::move(config.options));
+  } catch (const std::exception& error) {
+    open_error_ = error.what();
+    throw;
+  }
+  for (int i = 0; i < client_->num_devices(); ++i) {
+    counters_.push_back(std::make_unique<MemoryCounter>());
+    issued_.push_back(std::make_unique<Issued>());
+  }
+  client_ptr_.store(client_.get(), std::memory_order_release);
+}
+
+BufferRef Runtime::Wrap(pjrt::Buffer buffer) {
+  MemoryCounter* counter = &memory(buffer.device());
+  return std::make_shared<const DeviceBuffer>(std::move(buffer), counter);
+}
+
+BufferRef Runtime::Upload(const void* data, const PhysicalType& type, int device) {
+  const pjrt::Client& client = this->client();
+  try {
+    return Wrap(client.FromHost(data, type.dtype, type.dims, device));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kResourceExhausted) throw;
+  }
+  DropCaches();
+  return Wrap(client.FromHost(data, type.dtype, type.dims, device));
+}
+
+void Runtime::DropCaches() { scalars_.Clear(); }
+
+void Runtime::NoteIssued(int device, const BufferRef& buffer) {
+  Issued& issued = *issued_[static_cast<size_t>(device)];
+  const std::lock_guard lock(issued.mutex);
+  issued.ring[issued.next++ % Issued::kSize] = buffer;
+}
+
+void Runtime::Synchronize(int device) {
+  if (!is_open()) return;
+  client();  // refuses in a forked child
+  Issued& issued = *issued_.at(static_cast<size_t>(device));
+  std::vector<BufferRef> pending;
+  {
+    const std::lock_guard lock(issued.mutex);
+    for (const auto& entry : issued.ring) {
+      if (BufferRef buffer = entry.lock()) pending.push_back(std::move(buffer));
+    }
+  }
+  for (const BufferRef& buffer : pending) buffer->buffer().Await();
+}
+
+}  // namespace tpjrt::exec

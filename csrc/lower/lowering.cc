@@ -1,0 +1,117 @@
+#include "lower/lowering.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "hlo/elementwise.h"
+#include "hlo/shape.h"
+#include "lower/node_context.h"
+#include "lower/program_inputs.h"
+#include "lower/registry.h"
+#include "lower/view.h"
+
+namespace tpjrt::lower {
+namespace {
+
+using hlo::Type;
+using hlo::Value;
+
+// The logical value in the order of its memory format.
+Value InLayout(Value value, const std::vector<int64_t>& layout) {
+  return layout.empty() ? value : hlo::Transpose(value, layout);
+}
+
+Value WrittenStorage(const ir::Graph& graph, int input, Value update, ProgramInputs& inputs) {
+  const ir::Input& in = graph.inputs[static_cast<size_t>(input)];
+  const hlo::Dims dims = ReinterpretedDims(in.buffer_dims, in.buffer_dtype, in.dtype);
+  const bool whole = in.geometry.form == ir::Form::kWhole && hlo::NumElements(dims) > 0 &&
+                     hlo::NumElements(in.geometry.sizes) > 0;
+  const Value base = whole ? Value() : Reinterpret(inputs.Buffer(input), in.dtype);
+  update = hlo::Convert(update, in.dtype);
+  const Value written =
+      WriteView(base, Type{in.dtype, dims}, in.geometry, inputs.Offset(input), update);
+  const Value back = Reinterpret(written, in.buffer_dtype);
+  const auto bytes = [](int64_t n, DType t) { return n * static_cast<int64_t>(ItemSize(t)); };
+  Check(bytes(back.num_elements(), back.dtype()) ==
+            bytes(hlo::NumElements(in.buffer_dims), in.buffer_dtype),
+        "a write through a dtype view lost the storage's tail");
+  return hlo::Reshape(back, in.buffer_dims);
+}
+
+void CheckResults(const RegisteredRow& row, const ir::Node& node, const Outcome& outcome) {
+  const size_t extra = row.row->traits.counted ? 1 : 0;
+  Check(outcome.values().size() >= node.results.size() + extra, row.schema.FullName(), " returned ",
+        outcome.values().size(), " values, ", node.results.size(), " are expected");
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const Value& value = outcome.values()[i];
+    if (!value.valid()) continue;
+    Check(value.dims() == node.results[i].sizes, row.schema.FullName(), " result ", i, " was lowered to ",
+          hlo::ToString(value.type()), ", PyTorch says ",
+          hlo::ToString(Type{node.results[i].dtype, node.results[i].sizes}));
+  }
+}
+
+// Lowers one node; false and the reason when its case is not supported.
+bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
+  const ir::Node& node = graph.nodes[static_cast<size_t>(index)];
+  const RegisteredRow& row = Registry::Get().row(node.row);
+  NodeContext context(graph, index, inputs);
+  const Outcome outcome = row.row->lower(context);
+  if (!outcome.ok()) {
+    *reason = outcome.reason();
+    return false;
+  }
+  CheckResults(row, node, outcome);
+  for (const Value& value : outcome.values()) inputs.SetResult(value);
+  return true;
+}
+
+// A written buffer that is also an input of the program may be reused for its new content.
+void MarkDonations(const ir::Graph& graph, const std::vector<int>& result_of_output,
+                   ProgramInputs& inputs, const std::vector<Type>& outputs) {
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const int written = graph.outputs[i].written_input;
+    if (written < 0 || result_of_output[i] < 0) continue;
+    auto& parameters = inputs.parameters();
+    for (size_t p = 0; p < parameters.size(); ++p) {
+      const bool same = parameters[p].kind == Parameter::Kind::kBuffer && parameters[p].input == written;
+      const ir::Input& in = graph.inputs[static_cast<size_t>(written)];
+      if (!same || outputs[i] != Type{in.buffer_dtype, in.buffer_dims}) continue;
+      parameters[p].donated_to = result_of_output[i];
+      inputs.builder().AliasParameter(static_cast<int>(p), result_of_output[i]);
+    }
+  }
+}
+
+}  // namespace
+
+Program LowerGraph(const ir::Graph& graph) {
+  hlo::Builder builder;
+  ProgramInputs inputs(graph, builder);
+  Program program;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!LowerNode(graph, static_cast<int>(i), inputs, &program.unsupported)) return program;
+  }
+  std::vector<Value> results;
+  std::vector<int> result_of_output;
+  for (const ir::Output& output : graph.outputs) {
+    const Value value = inputs.Get(output.value);
+    program.output_defined.push_back(value.valid());
+    result_of_output.push_back(value.valid() ? static_cast<int>(results.size()) : -1);
+    if (!value.valid()) {
+      program.outputs.emplace_back();
+      continue;
+    }
+    const Value physical = output.written_input >= 0
+                               ? WrittenStorage(graph, output.written_input, value, inputs)
+                               : InLayout(value, output.layout);
+    program.outputs.push_back(physical.type());
+    results.push_back(physical);
+  }
+  MarkDonations(graph, result_of_output, inputs, program.outputs);
+  program.text = builder.Finish(results);
+  program.parameters = inputs.parameters();
+  return program;
+}
+
+}  // namespace tpjrt::lower

@@ -1,0 +1,150 @@
+#include "lower/node_context.h"
+
+#include <optional>
+
+#include "base/error.h"
+#include "lower/promote.h"
+
+namespace tpjrt::lower {
+namespace {
+
+const char* kInts = "int[]";
+
+}  // namespace
+
+NodeContext::NodeContext(const ir::Graph& graph, int node, ProgramInputs& inputs)
+    : node_(graph.nodes[static_cast<size_t>(node)]),
+      node_index_(node),
+      row_(Registry::Get().row(node_.row)),
+      inputs_(inputs) {
+  Check(node_.arguments.size() == row_.schema.arguments.size(), row_.schema.FullName(), " got ",
+        node_.arguments.size(), " arguments, its schema has ", row_.schema.arguments.size());
+  for (const ir::TensorType& type : node_.results) results_.push_back({type.dtype, type.sizes});
+}
+
+int NodeContext::IndexOf(std::string_view name) const {
+  const int index = row_.schema.IndexOf(name);
+  Check(index >= 0, "lowering of ", row_.schema.FullName(), " asks for an argument '", name,
+        "' that its schema does not have");
+  return index;
+}
+
+const ir::Argument& NodeContext::ArgumentNamed(std::string_view name) const {
+  return node_.arguments[static_cast<size_t>(IndexOf(name))];
+}
+
+template <typename T>
+const T& NodeContext::Get(std::string_view name, const char* what) const {
+  const T* value = std::get_if<T>(&ArgumentNamed(name));
+  Check(value != nullptr, "argument '", name, "' of ", row_.schema.FullName(), " is not ", what);
+  return *value;
+}
+
+bool NodeContext::Has(std::string_view name) {
+  return !std::holds_alternative<ir::None>(ArgumentNamed(name));
+}
+
+Value NodeContext::Tensor(std::string_view name) {
+  return inputs_.Get(Get<ir::TensorArg>(name, "a tensor").value);
+}
+
+Value NodeContext::TensorAs(std::string_view name, DType dtype) {
+  return inputs_.GetAs(Get<ir::TensorArg>(name, "a tensor").value, dtype);
+}
+
+Type NodeContext::TensorType(std::string_view name) {
+  return inputs_.TypeOf(Get<ir::TensorArg>(name, "a tensor").value);
+}
+
+std::vector<Value> NodeContext::TensorList(std::string_view name) {
+  std::vector<Value> values;
+  for (ir::ValueId id : Get<ir::TensorList>(name, "a tensor list").values) {
+    values.push_back(id == ir::kNoValue ? Value() : inputs_.Get(id));
+  }
+  return values;
+}
+
+std::vector<Value> NodeContext::TensorListAs(std::string_view name, DType dtype) {
+  std::vector<Value> values;
+  for (ir::ValueId id : Get<ir::TensorList>(name, "a tensor list").values) {
+    values.push_back(id == ir::kNoValue ? Value() : inputs_.GetAs(id, dtype));
+  }
+  return values;
+}
+
+const ir::Scalar& NodeContext::ScalarNamed(std::string_view name) const {
+  return Get<ir::Scalar>(name, "a scalar");
+}
+
+Value NodeContext::Scalar(std::string_view name, DType dtype) {
+  ScalarNamed(name);
+  const auto index = static_cast<size_t>(IndexOf(name));
+  Check(!row_.static_scalar[index], "lowering of ", row_.schema.FullName(), " reads '", name,
+        "' at run time although its row lists it as static");
+  return inputs_.Scalar(node_index_, static_cast<int>(index), dtype, row_.checked_scalar[index]);
+}
+
+ScalarKind NodeContext::KindOf(std::string_view name) {
+  return static_cast<ScalarKind>(ScalarNamed(name).value.index());
+}
+
+double NodeContext::StaticDouble(std::string_view name) {
+  Check(row_.static_scalar[static_cast<size_t>(IndexOf(name))], "lowering of ",
+        row_.schema.FullName(), " reads the number '", name, "' that its row does not list as static");
+  return std::visit(
+      [](auto value) -> double {
+        if constexpr (std::is_same_v<decltype(value), std::complex<double>>) {
+          return value.real();
+        } else {
+          return static_cast<double>(value);
+        }
+      },
+      ScalarNamed(name).value);
+}
+
+int64_t NodeContext::StaticInt(std::string_view name) {
+  if (const auto* value = std::get_if<int64_t>(&ScalarNamed(name).value)) return *value;
+  return static_cast<int64_t>(StaticDouble(name));
+}
+
+int64_t NodeContext::Int(std::string_view name) { return Get<int64_t>(name, "an int"); }
+bool NodeContext::Bool(std::string_view name) { return Get<bool>(name, "a bool"); }
+Dims NodeContext::Ints(std::string_view name) { return Get<std::vector<int64_t>>(name, kInts); }
+std::vector<bool> NodeContext::Bools(std::string_view name) {
+  return Get<std::vector<bool>>(name, "bool[]");
+}
+std::string NodeContext::String(std::string_view name) { return Get<std::string>(name, "a str"); }
+DType NodeContext::Dtype(std::string_view name) { return Get<DType>(name, "a dtype"); }
+
+Value NodeContext::Seed() { return inputs_.RandomState(node_index_, Parameter::Kind::kSeed); }
+Value NodeContext::Offset() { return inputs_.RandomState(node_index_, Parameter::Kind::kDrawOffset); }
+
+const Type& NodeContext::Result(int i) {
+  Check(static_cast<size_t>(i) < results_.size(), "lowering of ", row_.schema.FullName(),
+        " asks for the type of result ", i, " of ", results_.size());
+  return results_[static_cast<size_t>(i)];
+}
+
+DType NodeContext::Promoted(std::span<const std::string_view> names) {
+  Promotion promotion;
+  const auto add = [&](ir::ValueId id) {
+    if (id == ir::kNoValue) return;
+    const Type type = inputs_.TypeOf(id);
+    if (inputs_.IsWrappedNumber(id)) {
+      promotion.AddNumber(type.dtype);
+    } else {
+      promotion.AddTensor(type.dtype, type.rank());
+    }
+  };
+  for (std::string_view name : names) {
+    const ir::Argument& argument = ArgumentNamed(name);
+    if (const auto* tensor = std::get_if<ir::TensorArg>(&argument)) add(tensor->value);
+    if (const auto* list = std::get_if<ir::TensorList>(&argument)) {
+      for (ir::ValueId id : list->values) add(id);
+    }
+    if (const auto* scalar = std::get_if<ir::Scalar>(&argument)) promotion.AddScalar(*scalar);
+  }
+  return promotion.Result();
+}
+
+}  // namespace tpjrt::lower

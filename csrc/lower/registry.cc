@@ -1,0 +1,82 @@
+#include "lower/registry.h"
+
+#include "base/error.h"
+#include "lower/families.h"
+
+namespace tpjrt::lower {
+namespace {
+
+std::vector<int> ArgumentsNamed(const Schema& schema, std::string_view names) {
+  std::vector<int> indices;
+  while (!names.empty()) {
+    const size_t comma = names.find(',');
+    const std::string_view name = names.substr(0, comma);
+    const int index = schema.IndexOf(name);
+    Check(index >= 0, "row ", schema.FullName(), " names an argument it does not have: ", name);
+    indices.push_back(index);
+    names = comma == std::string_view::npos ? std::string_view() : names.substr(comma + 1);
+  }
+  return indices;
+}
+
+std::vector<bool> Flags(const Schema& schema, std::string_view names) {
+  std::vector<bool> flags(schema.arguments.size(), false);
+  for (int index : ArgumentsNamed(schema, names)) flags[static_cast<size_t>(index)] = true;
+  return flags;
+}
+
+}  // namespace
+
+const Registry& Registry::Get() {
+  static const Registry* registry = new Registry();
+  return *registry;
+}
+
+Registry::Registry() {
+  Add("unary", UnaryRows());
+  Add("binary", BinaryRows());
+  Add("compare", CompareRows());
+  Add("ternary", TernaryRows());
+  Add("activation", ActivationRows());
+  Add("creation", CreationRows());
+  Add("copy", CopyRows());
+  Add("reduction", ReductionRows());
+  Add("arg_reduction", ArgReductionRows());
+  Add("scan", ScanRows());
+  Add("sort", SortRows());
+  Add("matmul", MatmulRows());
+  Add("convolution", ConvolutionRows());
+  Add("normalization", NormalizationRows());
+  Add("softmax", SoftmaxRows());
+  Add("attention", AttentionRows());
+  Add("loss", LossRows());
+  Add("pooling", PoolingRows());
+  Add("resampling", ResamplingRows());
+  Add("shape", ShapeRows());
+  Add("indexing", IndexRows());
+  Add("scatter", ScatterRows());
+  Add("random", RandomRows());
+  Add("linalg", LinalgRows());
+  Add("complex", ComplexRows());
+  Add("optimizer", OptimizerRows());
+  Add("distance", DistanceRows());
+}
+
+void Registry::Add(std::string_view family, std::span<const Row> rows) {
+  for (const Row& row : rows) {
+    Schema schema = ParseSchema(row.schema);
+    const bool is_new = index_.emplace(schema.FullName(), static_cast<int>(rows_.size())).second;
+    Check(is_new, "op ", schema.FullName(), " has two rows");
+    RegisteredRow entry{&row, schema, family, Flags(schema, row.traits.static_scalars),
+                        Flags(schema, row.traits.checked_scalars),
+                        ArgumentsNamed(schema, row.traits.also_writes)};
+    rows_.push_back(std::move(entry));
+  }
+}
+
+int Registry::Find(std::string_view full_name) const {
+  const auto found = index_.find(std::string(full_name));
+  return found == index_.end() ? -1 : found->second;
+}
+
+}  // namespace tpjrt::lower

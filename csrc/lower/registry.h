@@ -1,0 +1,38 @@
+// All rows with their parsed schemas, built on first use from the families' tables, then read-only.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lower/row.h"
+#include "lower/schema.h"
+
+namespace tpjrt::lower {
+
+struct RegisteredRow {
+  const Row* row;
+  Schema schema;
+  std::string_view family;
+  std::vector<bool> static_scalar;   // per argument
+  std::vector<bool> checked_scalar;  // per argument
+  std::vector<int> also_writes;      // argument indices
+};
+
+class Registry {
+ public:
+  static const Registry& Get();
+
+  const std::vector<RegisteredRow>& rows() const { return rows_; }
+  const RegisteredRow& row(int index) const { return rows_.at(static_cast<size_t>(index)); }
+  int Find(std::string_view full_name) const;  // "add.Tensor"; -1 when there is no row
+
+ private:
+  Registry();
+  void Add(std::string_view family, std::span<const Row> rows);
+  std::vector<RegisteredRow> rows_;
+  std::unordered_map<std::string, int> index_;
+};
+
+}  // namespace tpjrt::lower

@@ -1,0 +1,29 @@
+#include <torch/csrc/Exceptions.h>
+
+#include "base/error.h"
+#include "python/bindings.h"
+
+namespace py = pybind11;
+
+namespace tpjrt::python {
+
+void BindErrors(py::module_& /*m*/) {
+  py::register_exception_translator([](std::exception_ptr pending) {
+    try {
+      if (pending) std::rethrow_exception(pending);
+    } catch (const Error& error) {
+      switch (error.code()) {
+        case ErrorCode::kResourceExhausted:
+          PyErr_SetString(THPException_OutOfMemoryError, error.what());
+          return;
+        case ErrorCode::kUnimplemented:
+          PyErr_SetString(PyExc_NotImplementedError, error.what());
+          return;
+        default:
+          PyErr_SetString(PyExc_RuntimeError, error.what());
+      }
+    }
+  });
+}
+
+}  // namespace tpjrt::python

@@ -1,0 +1,103 @@
+#include "exec/runtime.h"
+
+#include <pybind11/stl.h>
+
+#include "aten/device.h"
+#include "python/bindings.h"
+
+namespace py = pybind11;
+
+namespace tpjrt::python {
+namespace {
+
+pjrt::ClientOption ToOption(const std::string& name, const py::handle& value) {
+  if (py::isinstance<py::bool_>(value)) return {name, value.cast<bool>()};
+  if (py::isinstance<py::int_>(value)) return {name, value.cast<int64_t>()};
+  if (py::isinstance<py::float_>(value)) return {name, value.cast<float>()};
+  return {name, value.cast<std::string>()};
+}
+
+// Wraps a Python function () -> (path, options); it is called once, when the device is first used.
+void SetConfigProvider(const py::function& provider) {
+  auto* kept = new py::function(provider);  // lives as long as the process: no GIL at exit
+  exec::Runtime::Get().SetConfigProvider([kept] {
+    const py::gil_scoped_acquire gil;
+    const auto answer = (*kept)().cast<py::tuple>();
+    exec::RuntimeConfig config;
+    config.plugin_path = answer[0].cast<std::string>();
+    for (const auto& [name, value] : answer[1].cast<py::dict>()) {
+      config.options.push_back(ToOption(name.cast<std::string>(), value));
+    }
+    return config;
+  });
+}
+
+py::dict PluginInfo() {
+  const pjrt::Client* client = nullptr;
+  {
+    const py::gil_scoped_release no_gil;
+    client = &exec::Runtime::Get().client();
+  }
+  const pjrt::Plugin& plugin = client->plugin();
+  py::dict info;
+  info["path"] = plugin.path();
+  info["platform"] = client->platform_name();
+  info["platform_version"] = client->platform_version();
+  info["api_version"] = StrCat(plugin.api_major(), ".", plugin.api_minor());
+  info["device_count"] = client->num_devices();
+  return info;
+}
+
+py::dict MemoryStats(int device) {
+  py::dict stats;
+  exec::Runtime& runtime = exec::Runtime::Get();
+  const bool open = runtime.is_open();
+  static const exec::MemoryCounter none;
+  const exec::MemoryCounter& memory =
+      open ? runtime.memory(aten::CheckedDevice(device)) : none;
+  stats["allocated"] = memory.allocated();
+  stats["peak"] = memory.peak();
+  stats["total_allocated"] = memory.total_allocated();
+  stats["allocations"] = memory.allocations();
+  stats["active"] = memory.active();
+  stats["bytes_limit"] = open ? aten::MemoryInfo(device).second : 0;
+  return stats;
+}
+
+std::string ModeName() {
+  return exec::Runtime::Get().mode() == exec::Mode::kDebug ? "debug" : "eager";
+}
+
+void SetMode(const std::string& name) {
+  if (name != "eager" && name != "debug") {
+    throw py::value_error("mode must be 'eager' or 'debug', got '" + name + "'");
+  }
+  exec::Runtime::Get().set_mode(name == "debug" ? exec::Mode::kDebug : exec::Mode::kEager);
+}
+
+}  // namespace
+
+void BindRuntime(py::module_& m) {
+  using exec::Runtime;
+  m.def("set_config_provider", &SetConfigProvider);
+  m.def("is_open", [] { return Runtime::Get().is_open(); });
+  m.def("open", [] { Runtime::Get().client(); }, py::call_guard<py::gil_scoped_release>());
+  m.def("plugin_info", &PluginInfo);
+  m.def("compile_count", [] { return Runtime::Get().programs().compile_count(); });
+  m.def("compile_seconds", [] { return Runtime::Get().programs().compile_seconds(); });
+  m.def("mode", &ModeName);
+  m.def("set_mode", &SetMode);
+  m.def("memory_stats", &MemoryStats);
+  m.def("reset_peak_memory", [](int device) {
+    if (Runtime::Get().is_open()) Runtime::Get().memory(aten::CheckedDevice(device)).ResetPeak();
+  });
+  m.def("reset_accumulated_memory", [](int device) {
+    if (!Runtime::Get().is_open()) return;
+    Runtime::Get().memory(aten::CheckedDevice(device)).ResetAccumulated();
+  });
+  m.def("empty_cache", [] {
+    if (Runtime::Get().is_open()) Runtime::Get().DropCaches();
+  });
+}
+
+}  // namespace tpjrt::python
