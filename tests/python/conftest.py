@@ -1,13 +1,17 @@
 """The device under test. `pytest --device cpu` runs the same programs on the CPU: it checks the
 tests themselves, and needs no torch_pjrt."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
+import opinfo
 import pytest
 import torch
 
 OWN = "our own"
+PROXY = Path(__file__).resolve().parents[2] / "build" / "release" / "libtpjrt_proxy_plugin.so"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +48,26 @@ def pjrt() -> ModuleType:
     import torch_pjrt
 
     return torch_pjrt
+
+
+@pytest.fixture(scope="session")
+def proxy_environment() -> dict[str, str]:
+    """Environment of a process whose plugin is the counting proxy before the default CPU plugin."""
+    from torch_pjrt import _discovery
+    from torch_pjrt._config import Config
+
+    proxy = Path(os.environ.get("TPJRT_PROXY_PLUGIN", PROXY))
+    assert proxy.is_file(), f"{proxy} is not built: run `make build`"
+    target = _discovery.choose(Config(plugin="xla-cpu-pjrt"))
+    assert target.path is not None, target.problem
+    return {"TORCH_PJRT_PLUGIN": str(proxy), "TPJRT_PROXY_TARGET": str(target.path)}
+
+
+@pytest.fixture(scope="session")
+def opinfo_records(proxy_environment: dict[str, str], device: torch.device) -> list[opinfo.Record]:
+    """One run of PyTorch's operator samples on the device, reads counted; takes minutes."""
+    proxy = proxy_environment["TORCH_PJRT_PLUGIN"]
+    return opinfo.run(device.type, proxy_environment, "--proxy", proxy)
 
 
 @pytest.fixture(autouse=True)
