@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+import torch
+
 from torch_pjrt import _C
 from torch_pjrt.device._utils import Device, checked_index, device_type
-from torch_pjrt.device.properties import get_device_properties, host_memory
 
 _NOTHING = dict.fromkeys(
     ("allocated", "peak", "total_allocated", "allocations", "active", "bytes_limit"), 0
@@ -89,17 +90,8 @@ def _human(count: int) -> str:
 
 
 def mem_get_info(device: Device = None) -> tuple[int, int]:
-    """(free, total) bytes of a device, of the host for its CPU; (0, 0) where a plugin does not say.
-
-    Opens the plugin.
-    """
-    properties = get_device_properties(device)
-    counts = _C.memory_stats(properties.index)
-    if counts["bytes_limit"] > 0:
-        return max(counts["bytes_limit"] - counts["allocated"], 0), counts["bytes_limit"]
-    if properties.platform == "cpu":
-        return host_memory(available=True), properties.total_memory
-    return 0, 0
+    """(free, total) bytes of a device, of the host where the plugin does not say; opens it."""
+    return torch.accelerator.get_memory_info(torch.device(device_type(), checked_index(device)))
 
 
 def reset_peak_memory_stats(device: Device = None) -> None:

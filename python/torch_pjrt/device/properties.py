@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +20,7 @@ class DeviceProperties:
     id: int  # the plugin's own number
     platform: str  # "cpu", "tpu", "cuda", ...
     platform_version: str
-    total_memory: int  # bytes; of the host when the device is the host's CPU; 0 if unknown
-
-
-def host_memory(available: bool) -> int:
-    """Bytes of physical memory of this machine, in all or available now."""
-    pages = "SC_AVPHYS_PAGES" if available else "SC_PHYS_PAGES"
-    return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+    total_memory: int  # bytes; of the host where the plugin does not say
 
 
 def get_device_properties(device: Device = None) -> DeviceProperties:
@@ -37,16 +30,13 @@ def get_device_properties(device: Device = None) -> DeviceProperties:
     """
     index = checked_index(device)
     plugin, properties = _C.plugin_info(), _C.device_properties(index)
-    limit = _C.memory_stats(index)["bytes_limit"]
-    if limit <= 0 and plugin["platform"] == "cpu":
-        limit = host_memory(available=False)
     return DeviceProperties(
         name=str(properties["kind"]),
         index=index,
         id=int(properties["id"]),
         platform=str(plugin["platform"]),
         platform_version=str(plugin["platform_version"]),
-        total_memory=max(limit, 0),
+        total_memory=_C.memory_stats(index)["bytes_limit"],
     )
 
 
