@@ -3,6 +3,7 @@
 
 #include "lower/families.h"
 #include "lower/gated.h"
+#include "lower/philox.h"
 #include "lower/pointwise.h"
 #include "lower/special_math.h"
 
@@ -71,6 +72,23 @@ Outcome LeakyReluBackward(Context& c) {
   const Value grad = In(c, "grad_output");
   const Value flat = grad * Number(c, "negative_slope");
   return Out(c, hlo::Select(hlo::Gt(In(c, "self"), 0.0), grad, flat));
+}
+
+// Where training draws a slope for each negative element and keeps it in `noise`.
+Outcome RandomizedRelu(Context& c) {
+  const Value x = In(c, "self");
+  const Value lower = Number(c, "lower");
+  const Value upper = Number(c, "upper");
+  if (!c.Bool("training")) {
+    const Value y = hlo::Select(hlo::Gt(x, 0.0), x, x * ((lower + upper) / 2.0));
+    return {hlo::Convert(y, c.Result().dtype), c.Tensor("noise")};
+  }
+  const Value words = RandomWords(c, x.num_elements() * WordsPerUnit(x.dtype()));
+  const Value unit = hlo::Reshape(UnitFromWords(words, x.dtype()), x.dims());
+  const Value slope =
+      hlo::Select(hlo::Le(x, 0.0), lower + unit * (upper - lower), hlo::ConstantLike(x, 1.0));
+  return {hlo::Convert(x * slope, c.Result().dtype),
+          hlo::Convert(slope, c.TensorType("noise").dtype)};
 }
 
 Outcome Threshold(Context& c) {
@@ -216,6 +234,10 @@ constexpr Row kRows[] = {
     {"leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, "
      "bool self_is_result) -> Tensor",
      LeakyReluBackward},
+    {"rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, "
+     "Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor",
+     RandomizedRelu,
+     {.also_writes = "noise", .draws_per_element = 2}},
     {"threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", Threshold},
     {"threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
      ThresholdBackward},

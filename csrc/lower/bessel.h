@@ -1,5 +1,6 @@
-// Bessel functions and erfcx for real float32 and float64, as Chebyshev series on a near and a far
-// interval. The scaled forms carry exp(-|x|) (I) or exp(x) (K).
+// Bessel and Airy functions and erfcx (declared in special_math.h) for real float32 and float64, as
+// Chebyshev series on a near and a far interval. The scaled forms carry exp(-|x|) (I) or exp(x)
+// (K).
 #pragma once
 
 #include "hlo/elementwise.h"
@@ -21,5 +22,6 @@ Value BesselJ1(Value x);
 Value BesselY0(Value x);
 Value BesselY1(Value x);
 Value SphericalBesselJ0(Value x);
+Value AiryAi(Value x);
 
 }  // namespace tpjrt::lower

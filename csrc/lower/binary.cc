@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lower/families.h"
 #include "lower/iterative_math.h"
+#include "lower/orthogonal.h"
 #include "lower/pointwise.h"
 #include "lower/special_math.h"
 
@@ -47,16 +48,12 @@ Outcome Floating(Context& c) {
   return hlo::Convert(F(p.a, p.b), type);
 }
 
-enum class Side { kSelf, kOther };
-// The same with a Scalar on one side.
-template <BinaryFn F, Side kScalar>
-Outcome FloatingScalar(Context& c) {
-  const DType type = PromotedFloat(c);
+// A polynomial of degree `n` at `x`.
+template <BinaryFn F>
+Outcome Polynomial(Context& c) {
+  const DType type = FloatTypeFor(c, c.Promoted({"x", "n"}));
   const DType compute = ComputeType(type);
-  const bool scalar_self = kScalar == Side::kSelf;
-  const Value a = scalar_self ? WideScalar(c, "self", compute) : Wide(c, "self", compute);
-  const Value b = scalar_self ? Wide(c, "other", compute) : WideScalar(c, "other", compute);
-  return hlo::Convert(F(a, b), type);
+  return hlo::Convert(F(Wide(c, "x", compute), Wide(c, "n", compute)), type);
 }
 
 // --- add, sub: other is scaled by alpha, which costs nothing when it is 1.
@@ -256,6 +253,22 @@ constexpr Row kRows[] = {
     {"special_zeta(Tensor self, Tensor other) -> Tensor", Floating<hlo::Zeta>},
     {"igamma(Tensor self, Tensor other) -> Tensor", Floating<IgammaLower>},
     {"igammac(Tensor self, Tensor other) -> Tensor", Floating<IgammaUpper>},
+    {"special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", Polynomial<ChebyshevT>},
+    {"special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", Polynomial<ChebyshevU>},
+    {"special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", Polynomial<ChebyshevV>},
+    {"special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", Polynomial<ChebyshevW>},
+    {"special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor",
+     Polynomial<ShiftedChebyshevT>},
+    {"special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor",
+     Polynomial<ShiftedChebyshevU>},
+    {"special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor",
+     Polynomial<ShiftedChebyshevV>},
+    {"special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor",
+     Polynomial<ShiftedChebyshevW>},
+    {"special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor", Polynomial<HermiteH>},
+    {"special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor", Polynomial<HermiteHe>},
+    {"special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", Polynomial<Laguerre>},
+    {"special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", Polynomial<Legendre>},
 
     {"bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", Exact<hlo::And>},
     {"bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", Exact<hlo::Or>},

@@ -247,6 +247,7 @@ constexpr Row kRows[] = {
     {"special_scaled_modified_bessel_k0(Tensor x) -> Tensor", FloatUnary<BesselK0Scaled, kX>},
     {"special_scaled_modified_bessel_k1(Tensor x) -> Tensor", FloatUnary<BesselK1Scaled, kX>},
     {"special_spherical_bessel_j0(Tensor x) -> Tensor", FloatUnary<SphericalBesselJ0, kX>},
+    {"special_airy_ai(Tensor x) -> Tensor", FloatUnary<AiryAi, kX>},
 };
 
 }  // namespace
