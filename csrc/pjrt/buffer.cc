@@ -145,7 +145,8 @@ bool Buffer::CopyInPlace(void* destination) const {
   auto address = TPJRT_ARGS(PJRT_Buffer_UnsafePointer);
   address.buffer = buffer_;
   if (!TPJRT_TRY_CALL(api, PJRT_Buffer_UnsafePointer, address)) return false;
-  const auto* source = reinterpret_cast<const char*>(address.buffer_pointer);
+  const auto* source =
+      reinterpret_cast<const char*>(address.buffer_pointer);  // NOLINT: C API's type
   const std::span<const int64_t> order(layout.minor_to_major, dims_.size());
   if (IsRowMajor(order, dims_)) {
     std::memcpy(destination, source, static_cast<size_t>(nbytes_));
