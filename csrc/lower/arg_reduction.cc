@@ -1,5 +1,7 @@
 // Reductions that say where: argmax, max and min along a dim, medians, the mode.
 // NaN counts as the largest value and wins over numbers; the first of equals is taken.
+#include <limits>
+
 #include "base/error.h"
 #include "hlo/elementwise.h"
 #include "hlo/shape.h"
@@ -89,13 +91,16 @@ Outcome MedianAlong(Context& c) {
   return Both(c, FindMedian(x, dim, kSkipsNan));
 }
 
+// NaN, or what a C cast makes of it: the lowest integer, 0 in types narrower than int.
+Value MedianOfNothing(hlo::Builder& b, DType dtype) {
+  if (IsFloat(dtype)) return hlo::Constant(b, dtype, std::numeric_limits<double>::quiet_NaN());
+  return ItemSize(dtype) < sizeof(int) ? hlo::Constant(b, dtype, 0) : hlo::LowestValue(b, dtype);
+}
+
 template <bool kSkipsNan>
 Outcome Median(Context& c) {
   Value x = hlo::Flatten(c.Tensor("self"));
-  if (x.num_elements() == 0) {
-    return IsFloat(x.dtype()) ? hlo::Constant(c.builder(), x.dtype(), __builtin_nan(""))
-                              : hlo::LowestValue(c.builder(), x.dtype());
-  }
+  if (x.num_elements() == 0) return MedianOfNothing(c.builder(), x.dtype());
   return Shaped(c, FindMedian(x, 0, kSkipsNan).value);
 }
 

@@ -48,6 +48,10 @@ struct Scaler {
   Value Keep(Value before, Value after) const {
     return found_inf.valid() ? hlo::Select(hlo::Eq(found_inf, 1.0), before, after) : after;
   }
+  // The step writes the unscaled gradient back.
+  Value KeepGrad(Value before, Value unscaled) const {
+    return scale.valid() ? Keep(before, hlo::Convert(unscaled, before.dtype())) : before;
+  }
 };
 
 DType StepCompute(const std::vector<Value>& parameters) {
@@ -128,8 +132,7 @@ Outcome FusedAdam(Context& c) {
     AdamState old{compute(lists.self[i]), compute(lists.means[i]), compute(lists.squares[i]), {}};
     if (amsgrad) old.maximum = compute(lists.maxima[i]);
     Value grad = scaler.Unscale(compute(lists.grads[i]));
-    grads.push_back(scaler.scale.valid() ? hlo::Convert(grad, lists.grads[i].dtype())
-                                         : lists.grads[i]);
+    grads.push_back(scaler.KeepGrad(lists.grads[i], grad));
     Value step = hlo::Reshape(compute(lists.steps[i]), {});
     const AdamState next = AdamStep<kDecoupled>(old, maximize ? -grad : grad, step, numbers, hyper);
     self.Add(lists.self[i], next.parameter);
@@ -169,7 +172,7 @@ Outcome FusedSgd(Context& c) {
   for (size_t i = 0; i < self.size(); ++i) {
     Value w = hlo::Convert(self[i], dtype);
     Value grad = scaler.Unscale(hlo::Convert(grads[i], dtype));
-    new_grads.push_back(scaler.scale.valid() ? hlo::Convert(grad, grads[i].dtype()) : grads[i]);
+    new_grads.push_back(scaler.KeepGrad(grads[i], grad));
     if (c.Bool("maximize")) grad = -grad;
     grad = grad + w * Like(n.weight_decay, w);
     if (!momenta.empty()) {
