@@ -40,6 +40,12 @@ Value SwapRows(Value x, Value is_a, Value is_b) {
   return hlo::Select(in_a, b, hlo::Select(in_b, a, x));
 }
 
+// What LAPACK compares: |re| + |im| for complex numbers.
+Value PivotSize(Value x) {
+  if (!IsComplex(x.dtype())) return hlo::Abs(x);
+  return hlo::Abs(hlo::Real(x)) + hlo::Abs(hlo::Imag(x));
+}
+
 // State: factors, pivots, info, permutation [B, m, 1].
 std::vector<Value> Step(hlo::Builder& b, Value k, std::vector<Value> state) {
   Value a = state[0];
@@ -52,7 +58,7 @@ std::vector<Value> Step(hlo::Builder& b, Value k, std::vector<Value> state) {
     const Value start[] = {zero, zero, k};
     return hlo::Reshape(hlo::DynamicSlice(x, start, {dims[0], dims[1], 1}), column_dims);
   };
-  Value size = hlo::Abs(column(a));
+  Value size = PivotSize(column(a));
   Value pivot = ArgMax(hlo::Select(hlo::Ge(row, this_row), size, hlo::ConstantLike(size, -1)));
   Value is_k = hlo::Eq(row, this_row), is_pivot = hlo::Eq(row, Rows(pivot, column_dims));
   a = SwapRows(a, is_k, is_pivot);
