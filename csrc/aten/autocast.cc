@@ -6,6 +6,8 @@
 
 namespace tpjrt::aten {
 
+using namespace at;  // NOLINT: PyTorch's lists name its types without their namespace
+
 void RegisterAutocast() {
   static auto* any = new torch::Library(torch::Library::IMPL, "_",
                                         c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);

@@ -114,10 +114,10 @@ struct Overload {
 std::multimap<std::string, c10::OperatorName> OverloadsByBase(
     const std::map<std::string, bool>& wanted) {
   std::multimap<std::string, c10::OperatorName> by_base;
-  for (c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     if (name.name.rfind("aten::", 0) != 0) continue;
     std::string base = name.name.substr(6);
-    if (wanted.count(base)) by_base.emplace(std::move(base), std::move(name));
+    if (wanted.count(base)) by_base.emplace(std::move(base), name);
   }
   return by_base;
 }

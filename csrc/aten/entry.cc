@@ -210,10 +210,10 @@ class EntryMaker {
       if (own && target.is_return) {
         const MetaResult& result = own->results.at(next++);
         if (target.use < 0) SetResult(target, result);
-        if (binding_.variant == Variant::kOut) CheckOut(target, result);
+        if (IsOut(target)) CheckOut(target, result);
         if (!type) type = &result;
       }
-      if (target.use >= 0 && !functional) {
+      if (target.use >= 0 && !functional && !IsOut(target)) {
         const at::Tensor& tensor = *call_.uses()[static_cast<size_t>(target.use)].tensor;
         results.push_back({ToDType(tensor.scalar_type()), tensor.sizes().vec()});
       } else if (type != nullptr && type->defined) {
@@ -224,6 +224,12 @@ class EntryMaker {
         NoMeta(target);
       }
     }
+  }
+
+  bool IsOut(const EntryTarget& target) const {
+    if (target.use < 0) return false;
+    const int argument = call_.uses()[static_cast<size_t>(target.use)].argument;
+    return binding_.arguments[static_cast<size_t>(argument)].is_out;
   }
 
   void NoMeta(EntryTarget& target) {
