@@ -14,8 +14,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-bool IsIntegral(DType dtype) { return IsInteger(dtype) || dtype == DType::kBool; }
-
 // torch.result_type(self, other), and its float type for functions that only exist on floats.
 DType PromotedType(Context& c) { return c.Promoted({"self", "other"}); }
 DType PromotedFloat(Context& c) { return FloatTypeFor(c, PromotedType(c)); }
@@ -250,7 +248,7 @@ constexpr Row kRows[] = {
     {"logaddexp2(Tensor self, Tensor other) -> Tensor", Floating<LogAddExp2>},
     {"xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Floating<XLogY>},
     {"special_xlog1py(Tensor self, Tensor other) -> Tensor", Floating<XLog1pY>},
-    {"special_zeta(Tensor self, Tensor other) -> Tensor", Floating<hlo::Zeta>},
+    {"special_zeta(Tensor self, Tensor other) -> Tensor", Floating<HurwitzZeta>},
     {"igamma(Tensor self, Tensor other) -> Tensor", Floating<IgammaLower>},
     {"igammac(Tensor self, Tensor other) -> Tensor", Floating<IgammaUpper>},
     {"special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", Polynomial<ChebyshevT>},

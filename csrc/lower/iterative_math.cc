@@ -138,6 +138,19 @@ Value Lcm(Value a, Value b) {
   return hlo::Select(none, g, hlo::Abs(a / divisor * b));
 }
 
+// The compilers' own zeta sums a fixed number of terms, too few to leave the negative numbers.
+Value HurwitzZeta(Value s, Value q) {
+  const auto negative = [](Value x) { return hlo::And(hlo::Lt(x, 0.0), hlo::IsFinite(x)); };
+  const std::vector<Value> state =
+      Iterate({q, hlo::ZerosLike(q), negative(q)},
+              [&](hlo::Builder&, std::span<const Value> i) -> std::vector<Value> {
+                const Value term = hlo::Select(i[3], hlo::Pow(i[1], -s), hlo::ZerosLike(q));
+                const Value next = hlo::Select(i[3], i[1] + 1.0, i[1]);
+                return {next, i[2] + term, negative(next)};
+              });
+  return state[2] + hlo::Zeta(s, state[1]);
+}
+
 Value IgammaLower(Value a, Value x) { return IncompleteGamma(a, x).lower; }
 Value IgammaUpper(Value a, Value x) { return IncompleteGamma(a, x).upper; }
 

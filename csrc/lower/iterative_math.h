@@ -11,6 +11,8 @@ using hlo::Value;
 // Greatest common divisor and least common multiple of integers, non-negative.
 Value Gcd(Value a, Value b);
 Value Lcm(Value a, Value b);
+// The sum of (q + k)^-s over k >= 0, also for negative q.
+Value HurwitzZeta(Value s, Value q);
 // The regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x).
 Value IgammaLower(Value a, Value x);
 Value IgammaUpper(Value a, Value x);

@@ -147,6 +147,15 @@ Value Digamma(Value x) {
   return hlo::Select(hlo::Eq(x, 0.0), pole, y);
 }
 
+Value Trigamma(Value x) {
+  // Reflected left of 1/2; the distance to the nearest whole number is exact.
+  const Value left = hlo::Lt(x, 0.5);
+  const Value y = hlo::Zeta(hlo::ConstantLike(x, 2.0), hlo::Select(left, 1.0 - x, x));
+  const Value sine = hlo::Sin((x - hlo::RoundEven(x)) * std::numbers::pi);
+  const double pi_squared = std::numbers::pi * std::numbers::pi;
+  return hlo::Select(left, pi_squared / (sine * sine) - y, y);
+}
+
 Value Entr(Value x) {
   const Value y = -x * hlo::Log(x);
   const Value zero = hlo::Select(hlo::Eq(x, 0.0), hlo::ZerosLike(x), y);

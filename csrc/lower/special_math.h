@@ -23,6 +23,7 @@ Value Erfcx(Value x);    // exp(x^2) erfc(x); in bessel.cc, with the other serie
 Value LogNdtr(Value x);  // log of the normal distribution's cdf
 Value Ndtri(Value p);    // its quantile
 Value Digamma(Value x);
+Value Trigamma(Value x);
 Value Entr(Value x);     // -x log x
 Value SignBit(Value x);  // any real type -> bool
 Value CopySign(Value magnitude, Value sign);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lower/bessel.h"
 #include "lower/families.h"
+#include "lower/iterative_math.h"
 #include "lower/pointwise.h"
 #include "lower/special_math.h"
 
@@ -22,7 +23,6 @@ Value Log2(Value x) { return hlo::Log(x) * std::numbers::log2e; }
 Value Log10(Value x) { return hlo::Log(x) * std::numbers::log10e; }
 Value Reciprocal(Value x) { return 1.0 / x; }
 Value Rsqrt(Value x) { return 1.0 / hlo::Sqrt(x); }
-Value Trigamma(Value x) { return hlo::Zeta(hlo::ConstantLike(x, 2.0), x); }
 Value Deg2Rad(Value x) { return x * (std::numbers::pi / 180); }
 Value Rad2Deg(Value x) { return x * (180 / std::numbers::pi); }
 
@@ -144,7 +144,7 @@ Outcome PolygammaRow(Context& c) {
   if (n == 1) return hlo::Convert(Trigamma(x), type);
   const double sign = n % 2 == 0 ? -1.0 : 1.0;
   const double factorial = std::tgamma(static_cast<double>(n) + 1);
-  const Value zeta = hlo::Zeta(hlo::ConstantLike(x, static_cast<double>(n) + 1), x);
+  const Value zeta = HurwitzZeta(hlo::ConstantLike(x, static_cast<double>(n) + 1), x);
   return hlo::Convert(zeta * (sign * factorial), type);
 }
 
