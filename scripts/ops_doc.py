@@ -22,7 +22,8 @@ def render(rows: Iterable[Mapping[str, Any]]) -> str:
     """The document for rows as `torch_pjrt.rows()` gives them."""
     families: dict[str, list[str]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: str(row["name"])):
-        variants = ", ".join(f"`{name}`" for name in sorted(row["variants"]))
+        others = sorted(set(row["variants"]) - {row["name"]})
+        variants = ", ".join(f"`{name}`" for name in others)
         families[row["family"]].append(f"| `{row['schema']}` | {variants} |")
     total = sum(map(len, families.values()))
     parts = [HEADER, f"{total} operators in {len(families)} families."]
