@@ -76,7 +76,7 @@ Outcome MultiMarginLossBackward(Context& c) {
   Value slope = Power(c) == 2 ? scale * m.terms * 2.0 : scale;
   slope = hlo::Select(active, slope, hlo::ZerosLike(slope));
   Value total = Spread(ReduceOver(Monoid::kSum, slope, {1}), dims, {1});
-  return Finished(c, hlo::Select(m.own, -total, slope));
+  return FinishedAs(hlo::Select(m.own, -total, slope), c.TensorType("self"));
 }
 
 namespace {
@@ -129,7 +129,8 @@ Outcome MultilabelMarginLossBackward(Context& c) {
   Value per_slot = Spread(ReduceOver(Monoid::kSum, active, {2}), cube, {2});
   Value pulled = ReduceOver(Monoid::kSum,
                             hlo::Select(m.slot_is_class, per_slot, hlo::ZerosLike(per_slot)), {1});
-  return Finished(c, (pushed - pulled) * Spread(ExampleGradient(c, x), x.dims(), {1}));
+  return FinishedAs((pushed - pulled) * Spread(ExampleGradient(c, x), x.dims(), {1}),
+                    c.TensorType("self"));
 }
 
 }  // namespace tpjrt::lower

@@ -109,8 +109,10 @@ Value SquaredDeviations(Value x, Value mean, const Dims& dims) {
 
 Value Shaped(Context& c, Value x, int i) { return hlo::Reshape(x, c.Result(i).dims); }
 
-Value Finished(Context& c, Value x, int i) {
-  return Shaped(c, hlo::Convert(x, c.Result(i).dtype), i);
+Value Finished(Context& c, Value x, int i) { return FinishedAs(x, c.Result(i)); }
+
+Value FinishedAs(Value x, const Type& type) {
+  return hlo::Reshape(hlo::Convert(x, type.dtype), type.dims);
 }
 
 Value Splat(Value scalar, const Dims& dims) { return hlo::BroadcastInDim(scalar, dims, {}); }

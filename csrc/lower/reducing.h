@@ -42,6 +42,8 @@ Value AbsSquared(Value x);
 Value Shaped(Context& c, Value x, int i = 0);
 // The same, and converted to the dtype of result `i`.
 Value Finished(Context& c, Value x, int i = 0);
+// The same for a given type: for ops without a meta kernel, whose results nobody has told.
+Value FinishedAs(Value x, const Type& type);
 // A rank-0 value repeated to `dims`.
 Value Splat(Value scalar, const Dims& dims);
 

@@ -3,8 +3,8 @@
 #include "hlo/elementwise.h"
 #include "hlo/shape.h"
 #include "lower/families.h"
-#include "lower/reducing.h"
 #include "lower/inclusive_scan.h"
+#include "lower/reducing.h"
 
 namespace tpjrt::lower {
 namespace {
@@ -42,10 +42,11 @@ Outcome Cumulate(Context& c) {
 }
 
 Outcome LogCumSumExp(Context& c) {
-  Value x = Accumulable(c);
-  if (IsComplex(x.dtype())) return Unsupported{"logcumsumexp of complex numbers"};
+  const Type type = c.TensorType("self");
+  if (!IsFloat(type.dtype)) return Unsupported{StrCat("logcumsumexp of ", Name(type.dtype))};
+  Value x = c.TensorAs("self", ComputeType(type.dtype));
   const int64_t dim = Context::WrapDim(c.Int("dim"), x.rank());
-  return Finished(c, ScanOne(x, hlo::LowestValue(c.builder(), x.dtype()), dim, LogAddExp));
+  return FinishedAs(ScanOne(x, hlo::LowestValue(c.builder(), x.dtype()), dim, LogAddExp), type);
 }
 
 // The later of two (value, index) pairs wins a tie, and NaN wins over numbers.

@@ -74,7 +74,8 @@ Outcome MaskedSoftmax(Context& c) {
   Value x = c.TensorAs("self", ComputeType(c.TensorType("self").dtype));
   const Dims dims = WrapDims({c.Has("dim") ? c.Int("dim") : -1}, x.rank());
   Value hidden = hlo::ConstantLike(x, -kInfinity);
-  return Finished(c, SoftmaxOver(hlo::Select(SpreadMask(c, x.dims()), hidden, x), dims));
+  Value y = SoftmaxOver(hlo::Select(SpreadMask(c, x.dims()), hidden, x), dims);
+  return FinishedAs(y, c.TensorType("self"));
 }
 
 Outcome MaskedSoftmaxBackward(Context& c) {
@@ -86,7 +87,7 @@ Outcome MaskedSoftmaxBackward(Context& c) {
   Value zero = hlo::ZerosLike(y);
   Value weighted = hlo::Select(mask, zero, grad * y);
   Value sum = Spread(ReduceOver(Monoid::kSum, weighted, dims), y.dims(), dims);
-  return Finished(c, hlo::Select(mask, zero, weighted - y * sum));
+  return FinishedAs(hlo::Select(mask, zero, weighted - y * sum), c.TensorType("output"));
 }
 
 const Row kRows[] = {
