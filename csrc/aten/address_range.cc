@@ -22,7 +22,8 @@ class Region {
  public:
   Region() {
     for (size_t size = kLargestRegion; size >= kSmallestRegion; size /= 2) {
-      void* base = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* base =
+          mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (base == MAP_FAILED) continue;
       next_ = reinterpret_cast<uintptr_t>(base);
       end_ = next_ + size;

@@ -1,6 +1,6 @@
 // Addresses that mean nothing: libraries compare data_ptr()s (safetensors, tied weights), so every
-// storage gets a range of its own, at least its bytes long, from one reserved region that faults when
-// the host touches it. Thread-safe.
+// storage gets a range of its own, at least its bytes long, from one reserved region that faults
+// when the host touches it. Thread-safe.
 #pragma once
 
 #include <cstddef>

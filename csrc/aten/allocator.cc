@@ -23,9 +23,8 @@ class DeviceAllocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t nbytes) override {
     const int64_t dims[] = {static_cast<int64_t>(nbytes)};
-    return Guarded([&] {
-      return MakeDataPtr(CurrentDevice(), dims[0], exec::InternType(DType::kU8, dims));
-    });
+    return Guarded(
+        [&] { return MakeDataPtr(CurrentDevice(), dims[0], exec::InternType(DType::kU8, dims)); });
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* /*dest*/, const void* /*src*/, std::size_t /*count*/) const override {
@@ -61,7 +60,8 @@ class DeviceAllocator final : public c10::DeviceAllocator {
     if (initialized()) exec::Runtime::Get().memory(CheckedDevice(device)).ResetPeak();
   }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
-    return Guarded([&]() -> std::pair<size_t, size_t> { return MemoryInfo(CheckedDevice(device)); });
+    return Guarded(
+        [&]() -> std::pair<size_t, size_t> { return MemoryInfo(CheckedDevice(device)); });
   }
 };
 

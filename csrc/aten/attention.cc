@@ -21,8 +21,8 @@ bool FusedServes(const at::Tensor& query, const at::Tensor& key, const at::Tenso
 }
 
 int64_t ChooseAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                        const std::optional<at::Tensor>& mask, double dropout_p,
-                        bool /*is_causal*/, std::optional<double> /*scale*/, bool enable_gqa) {
+                        const std::optional<at::Tensor>& mask, double dropout_p, bool /*is_causal*/,
+                        std::optional<double> /*scale*/, bool enable_gqa) {
   const bool heads_fit = query.dim() != 4 || query.size(1) == key.size(1) ||
                          (enable_gqa && query.size(1) % key.size(1) == 0);
   const bool fused = FusedServes(query, key, value, mask, dropout_p) && heads_fit;

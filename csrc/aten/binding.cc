@@ -16,7 +16,8 @@ using lower::SchemaArg;
 // PyTorch's own kernels for these choose between devices, then call ours.
 bool StaysWithPyTorch(const std::string& name) {
   static const char* kNames[] = {"copy_", "copy.out", "_to_copy", "_to_copy.out"};
-  return std::any_of(std::begin(kNames), std::end(kNames), [&](const char* n) { return name == n; });
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const char* n) { return name == n; });
 }
 
 std::string Print(const c10::FunctionSchema& schema) {
@@ -138,9 +139,8 @@ Binding::Binding(c10::OperatorHandle handle) : op(handle), meta(handle) {
   if (op.operator_name().name == "aten::convolution_overrideable") {
     meta = c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution", "");
   }
-  name_ = op.operator_name().name + (op.operator_name().overload_name.empty()
-                                         ? ""
-                                         : "." + op.operator_name().overload_name);
+  name_ = op.operator_name().name +
+          (op.operator_name().overload_name.empty() ? "" : "." + op.operator_name().overload_name);
 }
 
 std::vector<Binding> MakeBindings() {
@@ -168,8 +168,8 @@ std::vector<Binding> MakeBindings() {
     const bool functional = std::none_of(schema.arguments.begin(), schema.arguments.end(),
                                          [](const SchemaArg& a) { return a.written; });
     if (!functional) continue;
-    for (const auto& [base, variant] : {std::pair{schema.name, Variant::kOut},
-                                        std::pair{schema.name + "_", Variant::kInplace}}) {
+    for (const auto& [base, variant] :
+         {std::pair{schema.name, Variant::kOut}, std::pair{schema.name + "_", Variant::kInplace}}) {
       for (const Overload& overload : Load(names, base)) {
         const bool fits = variant == Variant::kOut ? IsOutOf(schema, overload.schema)
                                                    : IsInplaceOf(schema, overload.schema);

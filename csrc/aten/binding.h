@@ -12,11 +12,11 @@ namespace tpjrt::aten {
 
 enum class Variant { kFunctional, kInplace, kOut };
 
-// Where the lowering's values go, in order: a new tensor, or the storage of an argument (all entries
-// of a list argument).
+// Where the lowering's values go, in order: a new tensor, or the storage of an argument (all
+// entries of a list argument).
 struct Target {
-  int argument = -1;        // -1: a new tensor
-  bool is_return = false;   // also returned by the op
+  int argument = -1;       // -1: a new tensor
+  bool is_return = false;  // also returned by the op
 };
 
 struct Binding {
@@ -24,7 +24,8 @@ struct Binding {
   int row = -1;
   const lower::RegisteredRow* registered = nullptr;
   c10::OperatorHandle op;
-  // The operator whose meta kernel speaks for this one: itself, but for PyTorch's overrideable ones.
+  // The operator whose meta kernel speaks for this one: itself, but for PyTorch's overrideable
+  // ones.
   c10::OperatorHandle meta;
   // The functional overload of an in-place or out= one: its meta kernel says the result's type.
   std::optional<c10::OperatorHandle> functional;
@@ -33,7 +34,8 @@ struct Binding {
   std::vector<bool> written;  // per argument
   int num_returns = 0;
   int draws_per_element = 0;
-  bool own_use = false;  // called by the glue, not registered: PyTorch's kernel chooses devices first
+  bool own_use =
+      false;  // called by the glue, not registered: PyTorch's kernel chooses devices first
   int index_argument = -1;  // of type Tensor?[] named "indices"
 
   const std::string& name() const { return name_; }

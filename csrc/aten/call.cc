@@ -46,8 +46,7 @@ std::vector<int64_t> IntsOf(const c10::IValue& value) {
 }
 
 Call::Call(const Binding& binding, c10::Stack& stack)
-    : binding_(binding),
-      arguments_(torch::jit::last(stack, binding.arguments.size())) {
+    : binding_(binding), arguments_(torch::jit::last(stack, binding.arguments.size())) {
   for (size_t i = 0; i < binding.arguments.size(); ++i) {
     AddArgument(binding.arguments[i], static_cast<int>(i));
   }
@@ -117,7 +116,8 @@ void Call::AddArgument(const lower::SchemaArg& argument, int index) {
       key_.AddText(value.toStringRef());
       break;
     case ArgType::kOther:
-      // A memory format chooses the result's strides; device and layout were checked by the dispatcher.
+      // A memory format chooses the result's strides; device and layout were checked by the
+      // dispatcher.
       if (value.isInt()) key_.AddSigned(1 + value.toInt());
       break;
     case ArgType::kGenerator:
@@ -147,7 +147,8 @@ void Call::AddScalar(const c10::IValue& value, bool is_static) {
   } else if (value.isDouble()) {
     key_.AddDouble(value.toDouble());
   } else {
-    key_.AddSigned(value.isBool() ? static_cast<int64_t>(value.toBool()) : value.toScalar().toLong());
+    key_.AddSigned(value.isBool() ? static_cast<int64_t>(value.toBool())
+                                  : value.toScalar().toLong());
   }
 }
 
@@ -161,7 +162,8 @@ void Call::AddTensor(const at::Tensor& tensor, int index, bool written) {
     return;
   }
   TORCH_CHECK(tensor.is_cpu() && tensor.dim() == 0 && !written && tensor.layout() == c10::kStrided,
-              binding_.name(), ": Expected all tensors to be on the same device, but found argument '",
+              binding_.name(),
+              ": Expected all tensors to be on the same device, but found argument '",
               binding_.arguments[static_cast<size_t>(index)].name, "' on ", tensor.device(),
               " (sizes ", tensor.sizes(), ", ", tensor.scalar_type(), ") beside tensors on ",
               c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_ < 0 ? 0 : device_)),
@@ -185,8 +187,9 @@ void Call::AddDeviceTensor(const at::Tensor& tensor, int index, bool written) {
   } else {
     TORCH_CHECK(slot.device == device_, binding_.name(),
                 ": Expected all tensors to be on the same device, but found at least two devices, ",
-                c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_)), " and ", tensor.device(),
-                " (argument '", binding_.arguments[static_cast<size_t>(index)].name, "')");
+                c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_)), " and ",
+                tensor.device(), " (argument '",
+                binding_.arguments[static_cast<size_t>(index)].name, "')");
   }
   TensorUse use;
   use.tensor = &tensor;
@@ -196,15 +199,16 @@ void Call::AddDeviceTensor(const at::Tensor& tensor, int index, bool written) {
   writes_ |= written;
   {
     const std::lock_guard lock(slot.mutex);
-    if (!slot.buffer) [[unlikely]] AdoptType(slot, tensor);
+    if (!slot.buffer) [[unlikely]]
+      AdoptType(slot, tensor);
     if (!written) use.buffer = exec::ReadLockedSlot(slot);
     use.type = slot.type;
   }
   const c10::ScalarType scalar_type = tensor.scalar_type();
   const DType dtype = ToDType(scalar_type);
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  TORCH_CHECK(!impl.is_conj() && !impl.is_neg(), binding_.name(), ": a lazily conjugated or negated ",
-              "tensor reached the device kernel");
+  TORCH_CHECK(!impl.is_conj() && !impl.is_neg(), binding_.name(),
+              ": a lazily conjugated or negated ", "tensor reached the device kernel");
   if (IsPlain(impl, *use.type, dtype)) [[likely]] {
     key_.Add(TagWord(kWhole, scalar_type, written ? 1 : 0));
     key_.Add(reinterpret_cast<uint64_t>(use.type));

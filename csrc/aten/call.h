@@ -16,17 +16,17 @@ namespace tpjrt::aten {
 struct TensorUse {
   const at::Tensor* tensor = nullptr;
   int argument = -1;
-  exec::Slot* slot = nullptr;             // nullptr: a CPU scalar
+  exec::Slot* slot = nullptr;                // nullptr: a CPU scalar
   const exec::PhysicalType* type = nullptr;  // the buffer's, when the key was made
-  exec::BufferRef buffer;                 // a reference to what is only read
+  exec::BufferRef buffer;                    // a reference to what is only read
   ir::Form form = ir::Form::kWhole;
   bool written = false;
 };
 
 class Call {
  public:
-  // Reads `binding`'s arguments off the top of the stack, which stays as it is. Throws for tensors of
-  // other devices and for writes to tensors whose elements overlap.
+  // Reads `binding`'s arguments off the top of the stack, which stays as it is. Throws for tensors
+  // of other devices and for writes to tensors whose elements overlap.
   Call(const Binding& binding, c10::Stack& stack);
 
   const Binding& binding() const { return binding_; }

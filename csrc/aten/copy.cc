@@ -31,7 +31,8 @@ void CopyOnDevice(const at::Tensor& dst, const at::Tensor& src) {
   CallOwn("aten::copy_", &stack);
 }
 
-// The tensor covers its storage exactly, in its own dtype: its buffer is its value, dims in `order`.
+// The tensor covers its storage exactly, in its own dtype: its buffer is its value, dims in
+// `order`.
 bool OwnsWholeStorage(const at::Tensor& tensor, const exec::PhysicalType& type,
                       std::vector<int64_t>* order) {
   if (tensor.storage_offset() != 0 || type.dtype != ToDType(tensor.scalar_type())) return false;
@@ -51,13 +52,15 @@ at::Tensor Compacted(const at::Tensor& src, std::vector<int64_t>* order) {
 
 std::vector<int64_t> Inverse(const std::vector<int64_t>& order) {
   std::vector<int64_t> inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   return inverse;
 }
 
 void HostToDevice(const at::Tensor& dst, const at::Tensor& src) {
   exec::Slot& slot = SlotOf(dst);
-  const at::Tensor value = src.resolve_conj().resolve_neg().to(dst.scalar_type()).expand(dst.sizes());
+  const at::Tensor value =
+      src.resolve_conj().resolve_neg().to(dst.scalar_type()).expand(dst.sizes());
   std::vector<int64_t> order;
   const auto* type = DenseType(dst.scalar_type(), dst.sizes(), dst.strides());
   const bool whole = type != nullptr && dst.storage_offset() == 0 && type->nbytes == slot.nbytes &&
@@ -158,10 +161,12 @@ c10::Scalar ReadScalar(const at::Tensor& self) {
 }
 
 bool Equal(const at::Tensor& self, const at::Tensor& other) {
-  TORCH_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: ",
-              self.device(), " and ", other.device());
+  TORCH_CHECK(self.device() == other.device(),
+              "Cannot compare two tensors on different devices. Got: ", self.device(), " and ",
+              other.device());
   TORCH_CHECK(self.scalar_type() == other.scalar_type(), "Expected object of data type ",
-              self.scalar_type(), " but got data type ", other.scalar_type(), " for argument 'other'");
+              self.scalar_type(), " but got data type ", other.scalar_type(),
+              " for argument 'other'");
   if (self.sizes() != other.sizes()) return false;
   if (self.numel() == 0) return true;
   return at::eq(self, other).all().item<bool>();

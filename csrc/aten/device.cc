@@ -37,8 +37,8 @@ int CurrentDevice() { return current_device; }
 int CheckedDevice(int device) {
   if (device == -1) return current_device;
   const int count = DeviceCount();
-  Require(device >= 0 && device < count, "device index ", device, " is out of range: there are ", count,
-          " devices (0 to ", count - 1, ")");
+  Require(device >= 0 && device < count, "device index ", device, " is out of range: there are ",
+          count, " devices (0 to ", count - 1, ")");
   return device;
 }
 

@@ -1,9 +1,9 @@
 #include "aten/dtypes.h"
 
+#include <c10/util/Exception.h>
+
 #include <array>
 #include <utility>
-
-#include <c10/util/Exception.h>
 
 namespace tpjrt::aten {
 namespace {
@@ -37,7 +37,8 @@ constexpr int kTypes = static_cast<int>(ScalarType::NumOptions);
 constexpr std::array<int8_t, kTypes> MakeTable() {
   std::array<int8_t, kTypes> table{};
   for (auto& entry : table) entry = -1;
-  for (const auto& [type, dtype] : kPairs) table[static_cast<int>(type)] = static_cast<int8_t>(dtype);
+  for (const auto& [type, dtype] : kPairs)
+    table[static_cast<int>(type)] = static_cast<int8_t>(dtype);
   return table;
 }
 constexpr auto kTable = MakeTable();

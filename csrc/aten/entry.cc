@@ -194,8 +194,8 @@ class EntryMaker {
     graph_.nodes[0].arguments = ArgumentReader(call_).Read();
   }
 
-  // Result types from the meta kernels: this overload's for its checks and the written arguments, the
-  // functional one's for what the lowering has to produce.
+  // Result types from the meta kernels: this overload's for its checks and the written arguments,
+  // the functional one's for what the lowering has to produce.
   void AskPyTorch() {
     if (entry_->counted) return;
     const auto own = AskMeta(binding_.meta, call_.arguments());
@@ -285,8 +285,8 @@ class EntryMaker {
       entry_->unsupported = program.unsupported;
       if (!entry_->unsupported.empty()) return;
       exec::Runtime& runtime = exec::Runtime::Get();
-      entry_->executable = runtime.programs().Compile(
-          runtime.client(), program.text, static_cast<int>(program.parameters.size()));
+      entry_->executable = runtime.programs().Compile(runtime.client(), program.text,
+                                                      static_cast<int>(program.parameters.size()));
     } catch (const Error& error) {
       throw Error(error.code(), StrCat(binding_.name(), "(", TypesOf(call_), "): ", error.what()));
     }

@@ -1,4 +1,5 @@
-// What is known about a call once its program exists: everything a hit needs, nothing is inferred again.
+// What is known about a call once its program exists: everything a hit needs, nothing is inferred
+// again.
 #pragma once
 
 #include <c10/util/SmallVector.h>
@@ -15,9 +16,9 @@ namespace tpjrt::aten {
 
 // One value the program returns, in the order of the binding's targets (lists flattened).
 struct EntryTarget {
-  int use = -1;           // >= 0: new content of this use's storage
+  int use = -1;  // >= 0: new content of this use's storage
   bool is_return = false;
-  bool defined = true;    // false: left undefined (a gradient nobody asked for), or a number
+  bool defined = true;  // false: left undefined (a gradient nobody asked for), or a number
   std::optional<int64_t> number;
   const exec::PhysicalType* type = nullptr;
   c10::ScalarType dtype = c10::ScalarType::Float;
@@ -36,8 +37,8 @@ struct Entry {
   const exec::PhysicalType* count_type = nullptr;
 };
 
-// Lowers and compiles a call. Throws PyTorch's own errors for bad arguments, and the compiler's with
-// the op and its argument types.
+// Lowers and compiles a call. Throws PyTorch's own errors for bad arguments, and the compiler's
+// with the op and its argument types.
 std::unique_ptr<Entry> MakeEntry(Call& call);
 
 }  // namespace tpjrt::aten

@@ -95,8 +95,8 @@ at::Tensor EmptyStrided(SymIntArrayRef sizes, SymIntArrayRef strides,
 void SetGeometry(const at::Tensor& self, at::IntArrayRef sizes, at::IntArrayRef strides) {
   auto* impl = self.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(sizes, strides);
-  const size_t needed = at::detail::computeStorageNbytes(sizes, strides, self.dtype().itemsize(),
-                                                         static_cast<size_t>(self.storage_offset()));
+  const size_t needed = at::detail::computeStorageNbytes(
+      sizes, strides, self.dtype().itemsize(), static_cast<size_t>(self.storage_offset()));
   if (self.numel() > 0 && needed > self.storage().nbytes()) {
     TORCH_CHECK(self.storage().resizable(), "Trying to resize storage that is not resizable");
     ResizeStorage(self.storage().unsafeGetStorageImpl(), static_cast<int64_t>(needed));

@@ -49,10 +49,11 @@ void Count(const std::string& name, const std::string& reason) {
     warn = state.policy == FallbackPolicy::kWarn && !std::exchange(state.warned[name], true);
   }
   if (warn) {
-    TORCH_WARN(name, " runs on the CPU: ", reason,
-               ". Its tensors are copied to the host and back at every call (this is said once for each "
-               "operator; torch_pjrt.fallback_counts() counts, torch_pjrt.set_fallback('error') "
-               "refuses)");
+    TORCH_WARN(
+        name, " runs on the CPU: ", reason,
+        ". Its tensors are copied to the host and back at every call (this is said once for each "
+        "operator; torch_pjrt.fallback_counts() counts, torch_pjrt.set_fallback('error') "
+        "refuses)");
   }
 }
 
@@ -77,17 +78,16 @@ void ResetFallbackCounts() {
 
 void Fallback(const c10::OperatorHandle& op, c10::Stack* stack, const std::string& reason) {
   const std::string name = NameOf(op);
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      TheState().policy != FallbackPolicy::kError, name, "(", TypesOf(op, *stack),
-      ") is not implemented for this device: ", reason,
-      ". torch_pjrt.set_fallback('warn') lets it run on the CPU.");
+  TORCH_CHECK_NOT_IMPLEMENTED(TheState().policy != FallbackPolicy::kError, name, "(",
+                              TypesOf(op, *stack), ") is not implemented for this device: ", reason,
+                              ". torch_pjrt.set_fallback('warn') lets it run on the CPU.");
   Count(name, reason);
   at::native::cpu_fallback(op, stack);
 }
 
 void RegisterFallback() {
-  static auto* library =
-      new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static auto* library = new torch::Library(torch::Library::IMPL, "_",
+                                            c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   library->fallback(torch::CppFunction::makeFromBoxedFunction<&Unserved>());
 }
 

@@ -12,12 +12,13 @@ bool IsMask(const at::Tensor& index) {
 }
 
 void AppendMask(const at::Tensor& self, at::Tensor mask, int64_t position, Indices* out) {
-  TORCH_CHECK_INDEX(position + mask.dim() <= self.dim(), "too many indices for tensor of dimension ",
-                    self.dim());
+  TORCH_CHECK_INDEX(position + mask.dim() <= self.dim(),
+                    "too many indices for tensor of dimension ", self.dim());
   for (int64_t i = 0; i < mask.dim(); ++i) {
-    TORCH_CHECK_INDEX(mask.size(i) == self.size(position + i), "The shape of the mask ", mask.sizes(),
-                      " at index ", i, " does not match the shape of the indexed tensor ",
-                      self.sizes(), " at index ", position + i);
+    TORCH_CHECK_INDEX(mask.size(i) == self.size(position + i), "The shape of the mask ",
+                      mask.sizes(), " at index ", i,
+                      " does not match the shape of the indexed tensor ", self.sizes(),
+                      " at index ", position + i);
   }
   const at::Tensor positions = mask.to(self.device()).nonzero();
   for (int64_t i = 0; i < mask.dim(); ++i) out->push_back(positions.select(1, i));

@@ -1,5 +1,5 @@
-// Index lists as PyTorch takes them: bool masks become the positions of their true elements (one read
-// of the count each), index tensors on the CPU come to the device.
+// Index lists as PyTorch takes them: bool masks become the positions of their true elements (one
+// read of the count each), index tensors on the CPU come to the device.
 #pragma once
 
 #include <ATen/core/stack.h>

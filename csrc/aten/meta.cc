@@ -24,8 +24,8 @@ class MetaTwins {
     for (const auto& [original, twin] : twins_) {
       if (original == tensor.unsafeGetTensorImpl()) return twin;
     }
-    at::Tensor twin = at::empty_strided(tensor.sizes(), tensor.strides(),
-                                        tensor.options().device(c10::kMeta));
+    at::Tensor twin =
+        at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kMeta));
     twins_.emplace_back(tensor.unsafeGetTensorImpl(), twin);
     return twin;
   }

@@ -14,8 +14,8 @@ namespace tpjrt::aten {
 void SetMetaLoader(std::function<void()> loader);
 
 struct MetaResult {
-  bool defined = true;              // a tensor
-  std::optional<int64_t> number;    // an int result
+  bool defined = true;            // a tensor
+  std::optional<int64_t> number;  // an int result
   c10::ScalarType dtype = c10::ScalarType::Float;
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;
@@ -25,8 +25,9 @@ struct MetaAnswer {
   std::vector<MetaResult> results;  // tensor lists flattened
 };
 
-// Runs `op` with the first arguments of the call (as many as it takes) on the meta device. Shape and
-// dtype errors are thrown with PyTorch's own text. Nothing when PyTorch has no meta kernel for it.
+// Runs `op` with the first arguments of the call (as many as it takes) on the meta device. Shape
+// and dtype errors are thrown with PyTorch's own text. Nothing when PyTorch has no meta kernel for
+// it.
 std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
                                   at::ArrayRef<c10::IValue> arguments);
 

@@ -68,9 +68,9 @@ class RandomState {
       generator = call_.argument(i).toGenerator();
     }
     const EntryTarget& first = entry_.targets.front();
-    const at::IntArrayRef sizes =
-        first.use >= 0 ? call_.uses()[static_cast<size_t>(first.use)].tensor->sizes()
-                       : at::IntArrayRef(first.sizes);
+    const at::IntArrayRef sizes = first.use >= 0
+                                      ? call_.uses()[static_cast<size_t>(first.use)].tensor->sizes()
+                                      : at::IntArrayRef(first.sizes);
     const auto draws = static_cast<uint64_t>(c10::multiply_integers(sizes)) *
                        static_cast<uint64_t>(call_.binding().draws_per_element);
     state_ = ReserveDraws(generator, call_.device(), draws);
@@ -115,8 +115,8 @@ void FillOperands(const Entry& entry, Call& call, int device, Scratch& scratch) 
       }
       case Kind::kSeed:
       case Kind::kDrawOffset:
-        operand.buffer = scalars.Get(
-            exec::ScalarBits::Of(DType::kU64, random.Word(parameter.kind)), device);
+        operand.buffer =
+            scalars.Get(exec::ScalarBits::Of(DType::kU64, random.Word(parameter.kind)), device);
         break;
     }
   }
@@ -145,7 +145,8 @@ void OpKernel::Run(c10::Stack* stack) {
     if (entry == nullptr) [[unlikely]] {
       entry = entries_.Insert(call.key().words(), MakeEntry(call));
     }
-    if (!entry->unsupported.empty()) [[unlikely]] break;
+    if (!entry->unsupported.empty()) [[unlikely]]
+      break;
     if (entry->executable == nullptr) [[unlikely]] {
       TORCH_INTERNAL_ASSERT(!resized, binding_.name(), ": out= did not take its new size");
       ResizeOutputs(*entry, call);

@@ -1,4 +1,5 @@
-// The boxed kernel of one bound overload: key, look up (or make) the program, execute, wrap results.
+// The boxed kernel of one bound overload: key, look up (or make) the program, execute, wrap
+// results.
 #pragma once
 
 #include <ATen/core/boxing/OperatorKernel.h>

@@ -1,4 +1,5 @@
-// Host memory for fast copies: aligned so that a plugin can use it in place. `is_pinned` is true for it.
+// Host memory for fast copies: aligned so that a plugin can use it in place. `is_pinned` is true
+// for it.
 #pragma once
 
 #include <c10/core/Allocator.h>

@@ -30,14 +30,14 @@ exec::Slot& SlotOf(const at::TensorBase& tensor);
 c10::DataPtr MakeDataPtr(int device, int64_t nbytes, const exec::PhysicalType* type,
                          exec::BufferRef buffer = nullptr);
 
-// A new tensor over its own storage. `sizes` and `strides` are dense in some dim order and `type` is
-// the physical type of that order.
+// A new tensor over its own storage. `sizes` and `strides` are dense in some dim order and `type`
+// is the physical type of that order.
 at::Tensor MakeTensor(int device, c10::ScalarType dtype, at::IntArrayRef sizes,
                       at::IntArrayRef strides, const exec::PhysicalType* type,
                       exec::BufferRef buffer = nullptr);
 
-// The physical type of a dense tensor: its sizes by descending stride. Nothing for a geometry that is
-// not dense.
+// The physical type of a dense tensor: its sizes by descending stride. Nothing for a geometry that
+// is not dense.
 const exec::PhysicalType* DenseType(c10::ScalarType dtype, at::IntArrayRef sizes,
                                     at::IntArrayRef strides);
 // The dim order of a dense geometry, outermost first; false if it is not dense.

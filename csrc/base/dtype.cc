@@ -117,7 +117,8 @@ DType PromoteTypes(DType a, DType b) {
   if (ka == Kind::kBool) return b;
   if (kb == Kind::kBool) return a;
   if (ka == Kind::kComplex || kb == Kind::kComplex) {
-    const bool wide = a == DType::kC128 || b == DType::kC128 || a == DType::kF64 || b == DType::kF64;
+    const bool wide =
+        a == DType::kC128 || b == DType::kC128 || a == DType::kF64 || b == DType::kF64;
     return wide ? DType::kC128 : DType::kC64;
   }
   if (ka == Kind::kFloat && kb == Kind::kFloat) return PromoteFloats(a, b);

@@ -40,8 +40,9 @@ bool IsComplex(DType dtype);   // c64, c128
 bool IsInteger(DType dtype);   // signed or unsigned, not bool
 bool IsUnsigned(DType dtype);  // unsigned integers
 
-DType RealOf(DType dtype);     // c64 -> f32, c128 -> f64, others unchanged
-DType ComplexOf(DType dtype);  // f32 -> c64, f64 -> c128, f16/bf16 -> c64; kInvalidArgument otherwise
+DType RealOf(DType dtype);  // c64 -> f32, c128 -> f64, others unchanged
+DType ComplexOf(
+    DType dtype);  // f32 -> c64, f64 -> c128, f16/bf16 -> c64; kInvalidArgument otherwise
 // The type PyTorch computes in: f16, bf16 and fp8 -> f32; others unchanged.
 DType ComputeType(DType dtype);
 

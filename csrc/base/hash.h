@@ -9,8 +9,8 @@
 namespace tpjrt {
 
 inline uint64_t MixHash(uint64_t state, uint64_t word) {
-  const auto product = static_cast<unsigned __int128>(state ^ word ^ 0x9E3779B97F4A7C15ULL) *
-                       0xD6E8FEB86659FD93ULL;
+  const auto product =
+      static_cast<unsigned __int128>(state ^ word ^ 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 

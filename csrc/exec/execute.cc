@@ -88,8 +88,8 @@ bool GatherArguments(std::span<Operand> operands, Scratch& scratch) {
 
 void Poison(std::span<Operand> operands, const Scratch& scratch, const char* what) {
   for (size_t i = 0; i < operands.size(); ++i) {
-    const bool kept = std::find(scratch.keep.begin(), scratch.keep.end(), static_cast<int64_t>(i)) !=
-                      scratch.keep.end();
+    const bool kept = std::find(scratch.keep.begin(), scratch.keep.end(),
+                                static_cast<int64_t>(i)) != scratch.keep.end();
     if (!operands[i].may_donate || kept) continue;
     operands[i].slot->poison = std::make_unique<std::string>(what);
   }
@@ -115,8 +115,8 @@ void StoreResults(const pjrt::Client& client, std::span<const Destination> desti
 }
 
 void Launch(const pjrt::Client& client, const pjrt::Executable& executable, int device,
-            std::span<Operand> operands, std::span<const Destination> destinations, Scratch& scratch,
-            std::vector<BufferRef>* results) {
+            std::span<Operand> operands, std::span<const Destination> destinations,
+            Scratch& scratch, std::vector<BufferRef>* results) {
   const SlotLocks locks(scratch.locked, destinations);
   const bool donates = GatherArguments(operands, scratch);
   scratch.outputs.resize(destinations.size());
@@ -151,9 +151,9 @@ void Execute(const pjrt::Executable& executable, int device, std::span<Operand> 
       Launch(client, executable, device, operands, destinations, scratch, results);
       break;
     } catch (const Error& error) {
-      const bool poisoned = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
-        return operand.slot != nullptr && operand.slot->poison;
-      });
+      const bool poisoned = std::any_of(
+          operands.begin(), operands.end(),
+          [](const Operand& operand) { return operand.slot != nullptr && operand.slot->poison; });
       if (retried || poisoned || error.code() != ErrorCode::kResourceExhausted) throw;
       runtime.DropCaches();
     }

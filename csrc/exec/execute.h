@@ -1,11 +1,11 @@
-// Runs a compiled program on slots and buffers: the only place that reads, donates and replaces slot
-// contents around an execution.
+// Runs a compiled program on slots and buffers: the only place that reads, donates and replaces
+// slot contents around an execution.
 //
 // Reading a slot and taking a reference is atomic under its lock, and so is donating and replacing:
-// written slots stay locked, in address order, from the read of their old content until the new one is
-// in place. No lock is held while another is waited for out of that order. A donation happens only when
-// the slot is the buffer's only owner and the program reads it once; if the execution fails after it,
-// the slot is poisoned.
+// written slots stay locked, in address order, from the read of their old content until the new one
+// is in place. No lock is held while another is waited for out of that order. A donation happens
+// only when the slot is the buffer's only owner and the program reads it once; if the execution
+// fails after it, the slot is poisoned.
 #pragma once
 
 #include <span>
@@ -30,8 +30,8 @@ struct Destination {
   const PhysicalType* type = nullptr;
 };
 
-// Issues the execution and returns without waiting (kDebug waits and throws its error). `results` gets
-// one buffer per destination; entries of written slots are empty.
+// Issues the execution and returns without waiting (kDebug waits and throws its error). `results`
+// gets one buffer per destination; entries of written slots are empty.
 void Execute(const pjrt::Executable& executable, int device, std::span<Operand> operands,
              std::span<const Destination> destinations, std::vector<BufferRef>* results);
 

@@ -1,6 +1,6 @@
 // Interned buffer types: one object per distinct (dtype, dims) for the life of the process, so that
-// comparing and keying by type is comparing a pointer. The set only grows, by the number of distinct
-// shapes a program uses.
+// comparing and keying by type is comparing a pointer. The set only grows, by the number of
+// distinct shapes a program uses.
 #pragma once
 
 #include <span>

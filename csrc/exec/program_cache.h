@@ -1,6 +1,6 @@
-// Compiled programs by their text: each text is compiled once per process, also when several threads
-// ask at the same time. Thread-safe. In memory; a disk cache would sit in Compile, between the lookup
-// and the compiler.
+// Compiled programs by their text: each text is compiled once per process, also when several
+// threads ask at the same time. Thread-safe. In memory; a disk cache would sit in Compile, between
+// the lookup and the compiler.
 #pragma once
 
 #include <atomic>

@@ -8,8 +8,8 @@
 
 namespace tpjrt::exec {
 
-// The latest results of a device. Plugins bound how many executions are in flight (CPU plugins to 32)
-// or run them in order, so the latest ones are the only ones that can be unfinished.
+// The latest results of a device. Plugins bound how many executions are in flight (CPU plugins to
+// 32) or run them in order, so the latest ones are the only ones that can be unfinished.
 struct Runtime::Issued {
   static constexpr size_t kSize = 64;
   std::mutex mutex;

@@ -1,7 +1,7 @@
 // The one global object of the core: the client, opened on first use, and what lives with it.
 //
-// Never destroyed (plugins own threads that outlive static destructors). Thread-safe. In a forked child
-// of a process that had opened the client every use throws: plugins do not survive a fork.
+// Never destroyed (plugins own threads that outlive static destructors). Thread-safe. In a forked
+// child of a process that had opened the client every use throws: plugins do not survive a fork.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,8 @@ class Runtime {
   void SetConfigProvider(std::function<RuntimeConfig()> provider);
 
   bool is_open() const { return client_ptr_.load(std::memory_order_acquire) != nullptr; }
-  // Opens the client when needed. A failure is thrown again, with the same text, by every later call.
+  // Opens the client when needed. A failure is thrown again, with the same text, by every later
+  // call.
   const pjrt::Client& client();
   int num_devices() { return client().num_devices(); }
 

@@ -1,5 +1,5 @@
-// Rank-0 device values by their bits: numbers recur (learning rates, eps, offsets), and an upload costs
-// as much as a small program. Bounded; the oldest half is dropped when full. Thread-safe.
+// Rank-0 device values by their bits: numbers recur (learning rates, eps, offsets), and an upload
+// costs as much as a small program. Bounded; the oldest half is dropped when full. Thread-safe.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ class ScalarCache {
   struct Hash {
     size_t operator()(const Key& key) const {
       uint64_t state = MixHash(key.bits.words[0], key.bits.words[1]);
-      return MixHash(state, (static_cast<uint64_t>(key.device) << 8) |
-                                static_cast<uint64_t>(key.bits.dtype));
+      return MixHash(
+          state, (static_cast<uint64_t>(key.device) << 8) | static_cast<uint64_t>(key.bits.dtype));
     }
   };
   using Map = std::unordered_map<Key, BufferRef, Hash>;

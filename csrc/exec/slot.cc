@@ -7,8 +7,9 @@ namespace tpjrt::exec {
 
 const BufferRef& ReadLockedSlot(Slot& slot) {
   if (slot.poison) [[unlikely]] {
-    Fail(ErrorCode::kFailedPrecondition,
-         "this tensor's content was lost when an earlier in-place operation failed: ", *slot.poison);
+    Fail(
+        ErrorCode::kFailedPrecondition,
+        "this tensor's content was lost when an earlier in-place operation failed: ", *slot.poison);
   }
   if (!slot.buffer) [[unlikely]] {
     const std::string zeros(static_cast<size_t>(slot.type->nbytes), '\0');

@@ -1,8 +1,8 @@
 // The slot of a storage: which buffer holds its content now.
 //
-// All tensors over one storage share its slot; a write replaces the buffer. Contract: every member but
-// device and nbytes is read and written under the mutex. A write that failed after its buffer was
-// donated leaves the slot poisoned: every later use throws that error.
+// All tensors over one storage share its slot; a write replaces the buffer. Contract: every member
+// but device and nbytes is read and written under the mutex. A write that failed after its buffer
+// was donated leaves the slot poisoned: every later use throws that error.
 #pragma once
 
 #include <cstdint>

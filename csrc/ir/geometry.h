@@ -1,5 +1,5 @@
-// How a tensor lies on its storage: PyTorch's sizes, strides and offset (in elements of the tensor's
-// dtype) over a buffer that is row-major in its physical shape.
+// How a tensor lies on its storage: PyTorch's sizes, strides and offset (in elements of the
+// tensor's dtype) over a buffer that is row-major in its physical shape.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace tpjrt::ir {
 
 using Dims = std::vector<int64_t>;
 
-// How the view's elements are found; chosen on the host for each geometry and offset (lower/view.h).
+// How the view's elements are found; chosen on the host for each geometry and offset
+// (lower/view.h).
 enum class Form : uint8_t {
   kWhole,     // every element of the buffer, in order: a reshape
   kPhysical,  // a box of the buffer's own dims (or a refinement of them)

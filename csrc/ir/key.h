@@ -1,8 +1,8 @@
 // The key of a program: a sequence of words that says everything that shapes it.
 //
-// KeyBuilder collects the words without allocating in the common case; KeyMap finds what was stored for
-// them. Keys are compared word for word, so a hash collision is never a wrong program. KeyMap is
-// thread-safe; stored values are never removed while the map lives, so references stay valid.
+// KeyBuilder collects the words without allocating in the common case; KeyMap finds what was stored
+// for them. Keys are compared word for word, so a hash collision is never a wrong program. KeyMap
+// is thread-safe; stored values are never removed while the map lives, so references stay valid.
 #pragma once
 
 #include <algorithm>

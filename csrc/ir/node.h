@@ -1,7 +1,7 @@
 // The graph that every producer (eager op, fused queue, torch.compile) hands to the lowering.
 //
-// Values are numbered: the graph's inputs first, then the results of node 0, node 1, ... All types here
-// are plain value types.
+// Values are numbered: the graph's inputs first, then the results of node 0, node 1, ... All types
+// here are plain value types.
 #pragma once
 
 #include <complex>
@@ -39,8 +39,9 @@ struct None {
   bool operator==(const None&) const = default;
 };
 
-using Argument = std::variant<None, TensorArg, TensorList, Scalar, int64_t, bool, DType, std::string,
-                              std::vector<int64_t>, std::vector<bool>, std::vector<double>, GeneratorArg>;
+using Argument =
+    std::variant<None, TensorArg, TensorList, Scalar, int64_t, bool, DType, std::string,
+                 std::vector<int64_t>, std::vector<bool>, std::vector<double>, GeneratorArg>;
 
 struct TensorType {
   DType dtype = DType::kF32;
@@ -49,9 +50,9 @@ struct TensorType {
 };
 
 struct Node {
-  int row = -1;                      // index in lower::Registry
-  std::vector<Argument> arguments;   // one per argument of the row's schema, in order
-  std::vector<TensorType> results;   // what PyTorch's meta kernel says
+  int row = -1;                     // index in lower::Registry
+  std::vector<Argument> arguments;  // one per argument of the row's schema, in order
+  std::vector<TensorType> results;  // what PyTorch's meta kernel says
 };
 
 // A tensor that enters the graph.
@@ -73,7 +74,8 @@ struct Output {
   ValueId value = kNoValue;
   // Position of each logical dim in the buffer, outermost first (empty: as is); the memory format.
   std::vector<int64_t> layout;
-  // >= 0: write through this input's geometry into its storage; the whole new storage is the output.
+  // >= 0: write through this input's geometry into its storage; the whole new storage is the
+  // output.
   ValueId written_input = kNoValue;
 };
 

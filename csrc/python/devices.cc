@@ -10,9 +10,18 @@ namespace py = pybind11;
 namespace tpjrt::python {
 namespace {
 
+template <typename Body>
+auto WithoutGil(Body&& body) -> decltype(body()) {
+  const py::gil_scoped_release no_gil;
+  return std::forward<Body>(body)();
+}
+
 py::dict DeviceProperties(int device) {
-  const int index = aten::CheckedDevice(device);
-  const pjrt::DeviceInfo& info = exec::Runtime::Get().client().device_info(index);
+  // Opening the client runs Python (the configuration), maybe in another thread: not under the GIL.
+  const pjrt::DeviceInfo& info = WithoutGil([&]() -> const pjrt::DeviceInfo& {
+    const pjrt::Client& client = exec::Runtime::Get().client();
+    return client.device_info(aten::CheckedDevice(device));
+  });
   py::dict properties;
   properties["kind"] = info.kind;
   properties["id"] = info.id;
@@ -21,7 +30,8 @@ py::dict DeviceProperties(int device) {
 }
 
 py::object DefaultGenerator(int device) {
-  const at::Generator& generator = aten::DefaultGenerator(device);
+  const at::Generator& generator =
+      WithoutGil([&]() -> const at::Generator& { return aten::DefaultGenerator(device); });
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(generator));
 }
 

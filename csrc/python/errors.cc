@@ -1,5 +1,4 @@
 #include "base/error.h"
-
 #include "python/bindings.h"
 
 namespace py = pybind11;

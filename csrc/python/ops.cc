@@ -50,15 +50,16 @@ std::string PolicyName() {
   }
 }
 
-// The plugin's own cost: executes a program over four-float inputs and drops the result, `iterations`
-// times; nanoseconds each.
+// The plugin's own cost: executes a program over four-float inputs and drops the result,
+// `iterations` times; nanoseconds each.
 double RawExecuteNs(const std::string& text, int inputs, int iterations) {
   exec::Runtime& runtime = exec::Runtime::Get();
   const pjrt::Client& client = runtime.client();
   const auto executable = client.Compile(text, inputs);
   const std::vector<float> zeros(4, 0.0F);
   const int64_t dims[] = {4};
-  const exec::BufferRef input = runtime.Upload(zeros.data(), *exec::InternType(DType::kF32, dims), 0);
+  const exec::BufferRef input =
+      runtime.Upload(zeros.data(), *exec::InternType(DType::kF32, dims), 0);
   const std::vector<PJRT_Buffer*> arguments(static_cast<size_t>(inputs), input->buffer().handle());
   std::vector<PJRT_Buffer*> outputs(static_cast<size_t>(executable->num_outputs()));
   const auto start = std::chrono::steady_clock::now();

@@ -17,24 +17,32 @@ pjrt::ClientOption ToOption(const std::string& name, const py::handle& value) {
   return {name, value.cast<std::string>()};
 }
 
+exec::RuntimeConfig ToConfig(const py::tuple& answer) {
+  exec::RuntimeConfig config;
+  config.plugin_path = answer[0].cast<std::string>();
+  for (const auto& [name, value] : answer[1].cast<py::dict>()) {
+    config.options.push_back(ToOption(name.cast<std::string>(), value));
+  }
+  return config;
+}
+
 // Wraps a Python function () -> (path, options); it is called once, when the device is first used.
 void SetConfigProvider(const py::function& provider) {
   auto* kept = new py::function(provider);  // lives as long as the process: no GIL at exit
   exec::Runtime::Get().SetConfigProvider([kept] {
     const py::gil_scoped_acquire gil;
-    const auto answer = (*kept)().cast<py::tuple>();
-    exec::RuntimeConfig config;
-    config.plugin_path = answer[0].cast<std::string>();
-    for (const auto& [name, value] : answer[1].cast<py::dict>()) {
-      config.options.push_back(ToOption(name.cast<std::string>(), value));
+    try {
+      return ToConfig((*kept)().cast<py::tuple>());
+    } catch (const py::error_already_set& error) {
+      // The message alone: it is written for the user, and is thrown again by every later use.
+      Fail(ErrorCode::kFailedPrecondition, py::str(error.value()).cast<std::string>());
     }
-    return config;
   });
 }
 
 py::dict PluginInfo() {
   const pjrt::Client* client = nullptr;
-  {
+  {  // opening runs Python, maybe in another thread
     const py::gil_scoped_release no_gil;
     client = &exec::Runtime::Get().client();
   }
@@ -53,8 +61,7 @@ py::dict MemoryStats(int device) {
   exec::Runtime& runtime = exec::Runtime::Get();
   const bool open = runtime.is_open();
   static const exec::MemoryCounter none;
-  const exec::MemoryCounter& memory =
-      open ? runtime.memory(aten::CheckedDevice(device)) : none;
+  const exec::MemoryCounter& memory = open ? runtime.memory(aten::CheckedDevice(device)) : none;
   stats["allocated"] = memory.allocated();
   stats["peak"] = memory.peak();
   stats["total_allocated"] = memory.total_allocated();
