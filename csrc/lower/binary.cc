@@ -81,7 +81,13 @@ Value Multiply(Value a, Value b) { return a * b; }
 Value Divide(Value a, Value b) { return a / b; }
 
 // --- division with rounding, remainders.
-Value DivideTrunc(Value a, Value b) { return IsFloat(a.dtype()) ? hlo::Trunc(a / b) : a / b; }
+// PyTorch rounds the quotient of two narrow floats before it truncates.
+Outcome DivideTrunc(Context& c) {
+  const DType type = PromotedType(c);
+  const Pair p = Operands(c, ComputeType(type));
+  if (!IsFloat(type)) return p.a / p.b;
+  return hlo::Convert(hlo::Trunc(RoundedTo(p.a / p.b, type)), type);
+}
 
 Value OppositeSigns(Value remainder, Value divisor) {
   return hlo::And(hlo::Ne(remainder, 0.0), hlo::Ne(hlo::Lt(remainder, 0.0), hlo::Lt(divisor, 0.0)));
@@ -114,7 +120,7 @@ Value Remainder(Value a, Value b) {
 
 Outcome DivideRounded(Context& c) {
   const std::string mode = c.Has("rounding_mode") ? c.String("rounding_mode") : "";
-  if (mode == "trunc") return Promoted<DivideTrunc>(c);
+  if (mode == "trunc") return DivideTrunc(c);
   if (mode == "floor") return Promoted<FloorDivide>(c);
   return Floating<Divide>(c);
 }

@@ -148,7 +148,9 @@ Value HurwitzZeta(Value s, Value q) {
                 const Value next = hlo::Select(i[3], i[1] + 1.0, i[1]);
                 return {next, i[2] + term, negative(next)};
               });
-  return state[2] + hlo::Zeta(s, state[1]);
+  const Value y = state[2] + hlo::Zeta(s, state[1]);
+  const Value pole = hlo::ConstantLike(q, std::numeric_limits<double>::infinity());
+  return hlo::Select(hlo::Eq(state[1], 0.0), pole, y);
 }
 
 Value IgammaLower(Value a, Value x) { return IncompleteGamma(a, x).lower; }

@@ -18,4 +18,10 @@ Value WideScalar(Context& c, std::string_view name, DType dtype) {
 
 Value Like(Value x, Value like) { return hlo::BroadcastTo(x, like.dims()); }
 
+Value RoundedTo(Value x, DType type) {
+  if (type == DType::kF16) return hlo::ReducePrecision(x, 5, 10);
+  if (type == DType::kBF16) return hlo::ReducePrecision(x, 8, 7);
+  return x;
+}
+
 }  // namespace tpjrt::lower

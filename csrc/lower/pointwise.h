@@ -24,6 +24,9 @@ Value Like(Value x, Value like);
 inline constexpr char kSelf[] = "self";
 inline constexpr char kX[] = "x";
 
+// x with the precision of float16 or bfloat16, still in its own type; x itself for other types.
+Value RoundedTo(Value x, DType type);
+
 // F of self as a float: integers and bool become the default float type.
 template <UnaryFn F, const char* kName = kSelf>
 Outcome FloatUnary(Context& c) {
