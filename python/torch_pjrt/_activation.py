@@ -36,9 +36,11 @@ def choice() -> _discovery.Choice:
     return _choice
 
 
-def failure() -> str | None:
-    """Why the device could not be set up, or None."""
-    return _failure
+def require_plugin() -> None:
+    """Raises RuntimeError that says what to do when there is no plugin to open."""
+    problem = choice().problem
+    if problem is not None:
+        raise RuntimeError(problem)
 
 
 def forked_after_use() -> bool:
@@ -95,7 +97,9 @@ def disable(error: Exception) -> str:
 
 def _register(name: str, module: ModuleType) -> None:
     if hasattr(torch, name):
-        raise ValueError(f"a device cannot be named {name}: there is a torch.{name} already")
+        raise ValueError(
+            f"TORCH_PJRT_DEVICE_NAME: a device cannot be named {name}, as torch.{name} exists"
+        )
     backend_registration.rename_privateuse1_backend(name)
     torch._register_device_module(name, module)  # type: ignore[no-untyped-call]
 
@@ -118,9 +122,8 @@ class _SwapOnceUsed:
 
 def _on_first_use() -> tuple[str, dict[str, OptionValue]]:
     """Called by the C++ core when it needs the plugin. Raises when there is none."""
+    require_plugin()
     chosen = choice()
-    if chosen.problem is not None or chosen.path is None:
-        raise RuntimeError(chosen.problem)
     future = torch.__future__
     if isinstance(future.get_swap_module_params_on_conversion(), _SwapOnceUsed):
         future.set_swap_module_params_on_conversion(True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from torch_pjrt._activation import choice, core
+from torch_pjrt._activation import choice, core, require_plugin
 
 
 class _Setting:
@@ -115,6 +115,7 @@ def plugin_info() -> dict[str, str | int]:
     Keys: name (package or file), path, platform, platform_version, api_version, device_count.
     Raises RuntimeError when there is no plugin or it does not work.
     """
+    require_plugin()
     return {"name": choice().name, **core().plugin_info()}
 
 

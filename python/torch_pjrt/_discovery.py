@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torch_pjrt._config import Config, OptionValue
 
-CPU_DEVICE_COUNT = 4
+CPU_DEVICE_COUNT = 4  # what the CPU plugins show unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -155,19 +155,19 @@ def _choice(
     if path is None:
         problem = f"the PJRT plugin package {name} is not installed: run `pip install {name}`"
     kind = hardware.kind if hardware else "unknown"
-    options: tuple[tuple[str, OptionValue], ...] = ()
-    if kind == "cpu" or (kind == "unknown" and config.device_count is not None):
-        options = (("cpu_device_count", config.device_count or CPU_DEVICE_COUNT),)
+    options = config.options
+    if config.device_count is not None and kind in ("cpu", "unknown"):
+        options = (("cpu_device_count", config.device_count), *options)
     return Choice(
         name=name,
         path=path,
         kind=kind,
         device_name=config.device_name or (hardware.device_name if hardware else "pjrt"),
-        options=options + config.options,
-        static_device_count=_static_count(kind, dict(options + config.options)),
+        options=options,
+        static_device_count=_static_count(kind, dict(options)),
         problem=problem,
     )
 
 
 def _static_count(kind: str, options: dict[str, OptionValue]) -> int:
-    return int(options["cpu_device_count"]) if kind == "cpu" else -1
+    return int(options.get("cpu_device_count", CPU_DEVICE_COUNT)) if kind == "cpu" else -1

@@ -135,7 +135,7 @@ def test_cpu_and_device_tensors_do_not_mix(device: torch.device) -> None:
 
 @pytest.mark.own_device
 def test_too_much_memory_is_out_of_memory(device: torch.device) -> None:
-    with pytest.raises((torch.OutOfMemoryError, RuntimeError), match=r"(?i)memory|exhausted|alloc"):
+    with pytest.raises(torch.OutOfMemoryError):
         (torch.zeros(1 << 46, dtype=torch.uint8, device=device) + 1).cpu()
     assert ones(device, 3).sum().item() == 3
 

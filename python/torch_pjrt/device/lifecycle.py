@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_pjrt import _C
-from torch_pjrt._activation import choice, forked_after_use
+from torch_pjrt._activation import choice, forked_after_use, require_plugin
 from torch_pjrt.device._utils import device_type
 from torch_pjrt.device.random import apply_pending_seed
 
@@ -14,11 +14,14 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many devices there are; 0 without a plugin.
+    """How many devices there are; 0 without a plugin that works. Never raises.
 
     Opens the plugin only where nothing else knows: not for the CPU plugins.
     """
-    return _C.device_count() if is_available() else 0
+    try:
+        return _C.device_count() if is_available() else 0
+    except RuntimeError:  # using the device will say why
+        return 0
 
 
 def is_initialized() -> bool:
@@ -44,6 +47,7 @@ def _lazy_init() -> None:
             " torch.multiprocessing.set_start_method('spawn')"
         )
     if not _C.is_open():
+        require_plugin()
         _C.open()
         apply_pending_seed()
 
