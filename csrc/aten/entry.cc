@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aten/complaint.h"
 #include "aten/dtypes.h"
 #include "aten/meta.h"
 #include "aten/storage.h"
@@ -331,6 +332,18 @@ class EntryMaker {
 
 }  // namespace
 
-std::unique_ptr<Entry> MakeEntry(Call& call) { return EntryMaker(call).Make(); }
+std::unique_ptr<Entry> MakeEntry(Call& call) {
+  try {
+    return EntryMaker(call).Make();
+  } catch (const c10::Error&) {
+    ThrowCpuComplaint(call.binding().op, call.arguments());
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kResourceExhausted) {
+      ThrowCpuComplaint(call.binding().op, call.arguments());
+    }
+    throw;
+  }
+}
 
 }  // namespace tpjrt::aten

@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-#include "aten/storage.h"
+#include "aten/twins.h"
 
 namespace tpjrt::aten {
 namespace {
@@ -15,43 +15,6 @@ std::function<void()>& Loader() {
   static auto* loader = new std::function<void()>();
   return *loader;
 }
-
-// One meta tensor per device tensor; the same tensor twice stays the same.
-class MetaTwins {
- public:
-  at::Tensor TwinOf(const at::Tensor& tensor) {
-    if (!tensor.defined() || tensor.device().type() != kDevice) return tensor;
-    for (const auto& [original, twin] : twins_) {
-      if (original == tensor.unsafeGetTensorImpl()) return twin;
-    }
-    at::Tensor twin =
-        at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kMeta));
-    twins_.emplace_back(tensor.unsafeGetTensorImpl(), twin);
-    return twin;
-  }
-
-  c10::IValue TwinOfValue(const c10::IValue& value) {
-    if (value.isTensor()) return TwinOf(value.toTensor());
-    if (value.isDevice()) return c10::Device(c10::kMeta);
-    if (value.isGenerator()) return {};  // meta kernels draw nothing
-    if (value.isTensorList()) {
-      c10::List<at::Tensor> list;
-      for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(TwinOf(tensor));
-      return list;
-    }
-    if (value.isOptionalTensorList()) {
-      c10::List<std::optional<at::Tensor>> list;
-      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-        list.push_back(tensor ? std::optional(TwinOf(*tensor)) : std::nullopt);
-      }
-      return list;
-    }
-    return value;
-  }
-
- private:
-  std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> twins_;
-};
 
 void Append(const at::Tensor& tensor, std::vector<MetaResult>* results) {
   MetaResult result;
@@ -97,10 +60,10 @@ void SetMetaLoader(std::function<void()> loader) { Loader() = std::move(loader);
 
 std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
                                   at::ArrayRef<c10::IValue> arguments) {
-  MetaTwins twins;
+  Twins twins(c10::kMeta);
   c10::Stack stack;
   const size_t count = op.schema().arguments().size();
-  for (size_t i = 0; i < count; ++i) stack.push_back(twins.TwinOfValue(arguments[i]));
+  for (size_t i = 0; i < count; ++i) stack.push_back(twins.Of(arguments[i]));
   try {
     return Run(op, stack);
   } catch (const c10::NotImplementedError&) {

@@ -117,6 +117,9 @@ void StoreResults(const pjrt::Client& client, std::span<const Destination> desti
 void Launch(const pjrt::Client& client, const pjrt::Executable& executable, int device,
             std::span<Operand> operands, std::span<const Destination> destinations,
             Scratch& scratch, std::vector<BufferRef>* results) {
+  int64_t bytes = executable.temp_bytes();
+  for (const Destination& destination : destinations) bytes += destination.type->nbytes;
+  Runtime::Get().RequireMemory(bytes);
   const SlotLocks locks(scratch.locked, destinations);
   const bool donates = GatherArguments(operands, scratch);
   scratch.outputs.resize(destinations.size());

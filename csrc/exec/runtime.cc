@@ -1,5 +1,7 @@
 #include "exec/runtime.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <utility>
 
@@ -65,6 +67,7 @@ BufferRef Runtime::Wrap(pjrt::Buffer buffer) {
 
 BufferRef Runtime::Upload(const void* data, const PhysicalType& type, int device) {
   const pjrt::Client& client = this->client();
+  RequireMemory(type.nbytes);
   try {
     return Wrap(client.FromHost(data, type.dtype, type.dims, device));
   } catch (const Error& error) {
@@ -72,6 +75,19 @@ BufferRef Runtime::Upload(const void* data, const PhysicalType& type, int device
   }
   DropCaches();
   return Wrap(client.FromHost(data, type.dtype, type.dims, device));
+}
+
+void Runtime::RequireMemory(int64_t bytes) {
+  constexpr int64_t kAlwaysTried = int64_t{1} << 28;
+  if (bytes < kAlwaysTried || !client().host_memory()) return;
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t total = pages * sysconf(_SC_PAGESIZE);
+  int64_t held = 0;
+  for (const auto& counter : counters_) held += counter->allocated();
+  if (bytes > total - held) {
+    Fail(ErrorCode::kResourceExhausted, "out of memory: ", bytes, " bytes are needed, ", held,
+         " of ", total, " are in use by tensors");
+  }
 }
 
 void Runtime::DropCaches() { scalars_.Clear(); }

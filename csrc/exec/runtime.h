@@ -46,6 +46,9 @@ class Runtime {
   // Copies host bytes to a device. Exhaustion drops the caches and tries once more.
   BufferRef Upload(const void* data, const PhysicalType& type, int device);
   BufferRef Wrap(pjrt::Buffer buffer);
+  // Throws kResourceExhausted for more new bytes than a host-memory device can have: a CPU plugin
+  // would end the process. Other plugins say so themselves.
+  void RequireMemory(int64_t bytes);
   void DropCaches();
 
   Mode mode() const { return mode_.load(std::memory_order_relaxed); }

@@ -12,6 +12,7 @@ const BufferRef& ReadLockedSlot(Slot& slot) {
         "this tensor's content was lost when an earlier in-place operation failed: ", *slot.poison);
   }
   if (!slot.buffer) [[unlikely]] {
+    Runtime::Get().RequireMemory(slot.type->nbytes);
     const std::string zeros(static_cast<size_t>(slot.type->nbytes), '\0');
     slot.buffer = Runtime::Get().Upload(zeros.data(), *slot.type, slot.device);
   }

@@ -1,0 +1,25 @@
+// A call's arguments on another device: tensors of the same types and geometry, without the
+// content.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <utility>
+#include <vector>
+
+namespace tpjrt::aten {
+
+// One twin per device tensor; the same tensor twice stays the same. CPU scalars stay as they are.
+class Twins {
+ public:
+  explicit Twins(c10::DeviceType device) : device_(device) {}
+  at::Tensor Of(const at::Tensor& tensor);
+  c10::IValue Of(const c10::IValue& value);
+
+ private:
+  c10::DeviceType device_;
+  std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> twins_;
+};
+
+}  // namespace tpjrt::aten
