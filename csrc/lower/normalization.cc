@@ -157,7 +157,7 @@ const Row kRows[] = {
      "running_mean, "
      "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
      "Tensor)",
-     NativeBatchNorm},
+     NativeBatchNorm, kUpdatesStatistics},
     {"_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor "
      "running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, "
      "Tensor, "
@@ -171,7 +171,7 @@ const Row kRows[] = {
      NativeBatchNormNoTraining},
     {"_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
      "Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
-     BatchNormWithUpdate},
+     BatchNormWithUpdate, kUpdatesStatistics},
     {"_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor "
      "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, "
      "Tensor, Tensor running_mean_out, Tensor running_var_out)",

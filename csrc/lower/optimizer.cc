@@ -257,7 +257,7 @@ const Row kRows[] = {
      UnscaleAndCheck},
     {"_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float "
      "scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
-     UpdateScale},
+     UpdateScale, Traits{.also_writes = "growth_tracker"}},
 };
 
 #undef TPJRT_ADAM_LISTS
