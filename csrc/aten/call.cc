@@ -45,6 +45,24 @@ std::vector<int64_t> IntsOf(const c10::IValue& value) {
   return ints;
 }
 
+void ResolveLazyBits(const Binding& binding, c10::Stack* stack) {
+  const auto resolve = [](const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.device().type() != kDevice) return tensor;
+    return ResolvedValue(tensor);
+  };
+  for (auto at = stack->end() - static_cast<int64_t>(binding.arguments.size()); at != stack->end();
+       ++at) {
+    c10::IValue& value = *at;
+    if (value.isTensor()) {
+      value = resolve(value.toTensor());
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(resolve(tensor));
+      value = list;
+    }
+  }
+}
+
 Call::Call(const Binding& binding, c10::Stack& stack)
     : binding_(binding), arguments_(torch::jit::last(stack, binding.arguments.size())) {
   for (size_t i = 0; i < binding.arguments.size(); ++i) {
@@ -207,8 +225,12 @@ void Call::AddDeviceTensor(const at::Tensor& tensor, int index, bool written) {
   const c10::ScalarType scalar_type = tensor.scalar_type();
   const DType dtype = ToDType(scalar_type);
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  TORCH_CHECK(!impl.is_conj() && !impl.is_neg(), binding_.name(),
-              ": a lazily conjugated or negated ", "tensor reached the device kernel");
+  if (impl.is_conj() || impl.is_neg()) [[unlikely]] {
+    TORCH_CHECK(!written, binding_.name(),
+                ": cannot write to a lazily conjugated or negated tensor; ",
+                "call .resolve_conj() or .resolve_neg() first");
+    has_lazy_bits_ = true;
+  }
   if (IsPlain(impl, *use.type, dtype)) [[likely]] {
     key_.Add(TagWord(kWhole, scalar_type, written ? 1 : 0));
     key_.Add(reinterpret_cast<uint64_t>(use.type));

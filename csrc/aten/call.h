@@ -36,6 +36,9 @@ class Call {
   c10::SmallVector<TensorUse, 8>& uses() { return uses_; }
   // Index of the first use of an argument; -1 when it is None.
   int UseOf(int argument) const;
+  // A tensor argument is lazily conjugated or negated: PyTorch leaves some ops to handle that
+  // themselves. Its value must be made first.
+  bool has_lazy_bits() const { return has_lazy_bits_; }
   int device() const { return device_; }  // -1: no device tensor among the arguments
 
  private:
@@ -53,7 +56,11 @@ class Call {
   c10::SmallVector<TensorUse, 8> uses_;
   int device_ = -1;
   bool writes_ = false;
+  bool has_lazy_bits_ = false;
 };
+
+// Replaces lazily conjugated or negated tensors among the arguments on the stack by their values.
+void ResolveLazyBits(const Binding& binding, c10::Stack* stack);
 
 // An int or SymInt (a SymInt is specialised to its value), or a list of them.
 int64_t IntOf(const c10::IValue& value);

@@ -17,14 +17,6 @@ namespace {
 
 bool OnDevice(const at::Tensor& tensor) { return tensor.device().type() == kDevice; }
 
-// The tensor without lazy conjugation or negation: a new one where there was some.
-at::Tensor Resolved(const at::Tensor& tensor) {
-  at::Tensor plain = tensor;
-  if (plain.is_conj()) plain = at::conj_physical(plain._conj());
-  if (plain.is_neg()) plain = at::neg(plain._neg_view());
-  return plain;
-}
-
 // dst = src on one device, through the `copy` row.
 void CopyOnDevice(const at::Tensor& dst, const at::Tensor& src) {
   c10::Stack stack{dst, src, false};
@@ -125,7 +117,7 @@ at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& dst, bool /*non_bl
   return Guarded([&] {
     if (dst.numel() == 0) return dst;
     const c10::OptionalDeviceGuard guard(OnDevice(dst) ? dst.device() : self.device());
-    at::Tensor src = Resolved(self);
+    at::Tensor src = ResolvedValue(self);
     at::Tensor target = dst;
     // Writing v to a lazily conjugated (negated) tensor stores conj(v) (-v) behind it.
     if (OnDevice(dst) && target.is_conj()) {

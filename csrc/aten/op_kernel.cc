@@ -139,8 +139,13 @@ void OpKernel::operator()(const c10::OperatorHandle& /*op*/, c10::DispatchKeySet
 void OpKernel::Run(c10::Stack* stack) {
   if (NeedsIndexArguments(binding_)) PrepareIndexArguments(binding_, stack);
   Entry* entry = nullptr;
-  for (bool resized = false;; resized = true) {
+  bool resized = false;
+  for (;;) {
     Call call(binding_, *stack);
+    if (call.has_lazy_bits()) [[unlikely]] {
+      ResolveLazyBits(binding_, stack);
+      continue;
+    }
     entry = entries_.Find(call.key().words());
     if (entry == nullptr) [[unlikely]] {
       entry = entries_.Insert(call.key().words(), MakeEntry(call));
@@ -150,6 +155,7 @@ void OpKernel::Run(c10::Stack* stack) {
     if (entry->executable == nullptr) [[unlikely]] {
       TORCH_INTERNAL_ASSERT(!resized, binding_.name(), ": out= did not take its new size");
       ResizeOutputs(*entry, call);
+      resized = true;
       continue;
     }
     const int device = call.device() < 0 ? CurrentDevice() : call.device();

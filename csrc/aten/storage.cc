@@ -1,5 +1,7 @@
 #include "aten/storage.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -79,6 +81,13 @@ const exec::PhysicalType* DenseType(c10::ScalarType dtype, at::IntArrayRef sizes
   std::vector<int64_t> dims;
   for (int64_t dim : order) dims.push_back(sizes[static_cast<size_t>(dim)]);
   return exec::InternType(ToDType(dtype), dims);
+}
+
+at::Tensor ResolvedValue(const at::Tensor& tensor) {
+  at::Tensor plain = tensor;
+  if (plain.is_conj()) plain = at::conj_physical(plain._conj());
+  if (plain.is_neg()) plain = at::neg(plain._neg_view());
+  return plain;
 }
 
 }  // namespace tpjrt::aten

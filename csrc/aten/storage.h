@@ -43,4 +43,7 @@ const exec::PhysicalType* DenseType(c10::ScalarType dtype, at::IntArrayRef sizes
 // The dim order of a dense geometry, outermost first; false if it is not dense.
 bool DenseOrder(at::IntArrayRef sizes, at::IntArrayRef strides, std::vector<int64_t>* order);
 
+// The tensor without lazy conjugation or negation: a new one where there was some.
+at::Tensor ResolvedValue(const at::Tensor& tensor);
+
 }  // namespace tpjrt::aten

@@ -45,9 +45,21 @@ void CheckResults(const RegisteredRow& row, const ir::Node& node, const Outcome&
   for (size_t i = 0; i < node.results.size(); ++i) {
     const Value& value = outcome.values()[i];
     if (!value.valid()) continue;
-    Check(value.dims() == node.results[i].sizes, row.schema.FullName(), " result ", i, " was lowered to ",
-          hlo::ToString(value.type()), ", PyTorch says ",
+    Check(value.dims() == node.results[i].sizes, row.schema.FullName(), " result ", i,
+          " was lowered to ", hlo::ToString(value.type()), ", PyTorch says ",
           hlo::ToString(Type{node.results[i].dtype, node.results[i].sizes}));
+  }
+}
+
+void RequireOneDtype(const ir::Node& node, const RegisteredRow& row, const ProgramInputs& inputs) {
+  std::optional<DType> first;
+  for (int index : row.same_dtype) {
+    const auto* tensor = std::get_if<ir::TensorArg>(&node.arguments[static_cast<size_t>(index)]);
+    if (tensor == nullptr) continue;
+    const DType dtype = inputs.TypeOf(tensor->value).dtype;
+    if (!first) first = dtype;
+    Require(*first == dtype, row.schema.FullName(), ": expected ", row.row->traits.same_dtype,
+            " to have the same dtype, but got ", Name(*first), " and ", Name(dtype));
   }
 }
 
@@ -55,6 +67,7 @@ void CheckResults(const RegisteredRow& row, const ir::Node& node, const Outcome&
 bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
   const ir::Node& node = graph.nodes[static_cast<size_t>(index)];
   const RegisteredRow& row = Registry::Get().row(node.row);
+  RequireOneDtype(node, row, inputs);
   NodeContext context(graph, index, inputs);
   const Outcome outcome = row.row->lower(context);
   if (!outcome.ok()) {
@@ -74,7 +87,8 @@ void MarkDonations(const ir::Graph& graph, const std::vector<int>& result_of_out
     if (written < 0 || result_of_output[i] < 0) continue;
     auto& parameters = inputs.parameters();
     for (size_t p = 0; p < parameters.size(); ++p) {
-      const bool same = parameters[p].kind == Parameter::Kind::kBuffer && parameters[p].input == written;
+      const bool same =
+          parameters[p].kind == Parameter::Kind::kBuffer && parameters[p].input == written;
       const ir::Input& in = graph.inputs[static_cast<size_t>(written)];
       if (!same || outputs[i] != Type{in.buffer_dtype, in.buffer_dims}) continue;
       parameters[p].donated_to = result_of_output[i];

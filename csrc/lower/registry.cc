@@ -67,9 +67,13 @@ void Registry::Add(std::string_view family, std::span<const Row> rows) {
     Schema schema = ParseSchema(row.schema);
     const bool is_new = index_.emplace(schema.FullName(), static_cast<int>(rows_.size())).second;
     Check(is_new, "op ", schema.FullName(), " has two rows");
-    RegisteredRow entry{&row, schema, family, Flags(schema, row.traits.static_scalars),
+    RegisteredRow entry{&row,
+                        schema,
+                        family,
+                        Flags(schema, row.traits.static_scalars),
                         Flags(schema, row.traits.checked_scalars),
-                        ArgumentsNamed(schema, row.traits.also_writes)};
+                        ArgumentsNamed(schema, row.traits.also_writes),
+                        ArgumentsNamed(schema, row.traits.same_dtype)};
     rows_.push_back(std::move(entry));
   }
 }

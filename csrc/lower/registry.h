@@ -18,6 +18,7 @@ struct RegisteredRow {
   std::vector<bool> static_scalar;   // per argument
   std::vector<bool> checked_scalar;  // per argument
   std::vector<int> also_writes;      // argument indices
+  std::vector<int> same_dtype;       // argument indices
 };
 
 class Registry {

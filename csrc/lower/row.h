@@ -22,10 +22,10 @@ struct Unsupported {
 // the row writes into an existing tensor (in-place, out=). For functional calls it must match.
 class Outcome {
  public:
-  Outcome(Value value) : content_(std::vector<Value>{value}) {}               // NOLINT
-  Outcome(std::vector<Value> values) : content_(std::move(values)) {}         // NOLINT
+  Outcome(Value value) : content_(std::vector<Value>{value}) {}        // NOLINT
+  Outcome(std::vector<Value> values) : content_(std::move(values)) {}  // NOLINT
   Outcome(std::initializer_list<Value> values) : content_(std::vector<Value>(values)) {}
-  Outcome(Unsupported unsupported) : content_(std::move(unsupported)) {}      // NOLINT
+  Outcome(Unsupported unsupported) : content_(std::move(unsupported)) {}  // NOLINT
 
   bool ok() const { return std::holds_alternative<std::vector<Value>>(content_); }
   const std::vector<Value>& values() const { return std::get<std::vector<Value>>(content_); }
@@ -40,22 +40,27 @@ using LowerFn = Outcome (*)(Context&);
 struct Traits {
   // Names of Scalar/float arguments whose value shapes the program, comma separated.
   std::string_view static_scalars = {};
-  // Scalar arguments that must fit the result's dtype ("value cannot be converted ... without overflow").
+  // Scalar arguments that must fit the result's dtype ("value cannot be converted ... without
+  // overflow").
   std::string_view checked_scalars = {};
   // Arguments the op writes beside its results although the schema may not say so
-  // ("running_mean,running_var"): the lowering returns their new values after the results; an argument
-  // that is None is left out.
+  // ("running_mean,running_var"): the lowering returns their new values after the results; an
+  // argument that is None is left out.
   std::string_view also_writes = {};
+  // Tensor arguments that PyTorch wants in one dtype ("self,mat2"); its meta kernels do not all
+  // check.
+  std::string_view same_dtype = {};
   // Draws random numbers: the generator's offset advances by this many draws per result element.
   int draws_per_element = 0;
-  // The result is padded to its largest size along dim 0 and one more value (i64, rank 0) is returned
-  // last: the true extent, read by the host. The meta kernel is not asked.
+  // The result is padded to its largest size along dim 0 and one more value (i64, rank 0) is
+  // returned last: the true extent, read by the host. The meta kernel is not asked.
   bool counted = false;
 };
 
-// `schema` is the FUNCTIONAL schema as PyTorch prints it. In-place (name_) and out= overloads with the
-// same argument types are found and registered by the glue. Ops that exist only in place or only as
-// out= are listed with that schema: the lowering then returns the new value of each written argument.
+// `schema` is the FUNCTIONAL schema as PyTorch prints it. In-place (name_) and out= overloads with
+// the same argument types are found and registered by the glue. Ops that exist only in place or
+// only as out= are listed with that schema: the lowering then returns the new value of each written
+// argument.
 struct Row {
   std::string_view schema;
   LowerFn lower;
