@@ -4,14 +4,12 @@
 #include <utility>
 
 #include "pjrt/call.h"
+#include "pjrt/compile_options.h"
 #include "pjrt/fork.h"
 
 namespace tpjrt::pjrt {
 namespace {
 
-// CompileOptionsProto: executable_build_options (field 3) {num_replicas (4) = 1, num_partitions (5)
-// = 1}, compile_portable_executable (4) = true. Empty options abort the process inside XLA.
-constexpr char kCompileOptions[] = {0x1a, 0x04, 0x20, 0x01, 0x28, 0x01, 0x20, 0x01};
 constexpr std::string_view kFormat = "mlir";
 
 PJRT_NamedValue ToNamedValue(const ClientOption& option) {
@@ -99,6 +97,7 @@ void Client::ReadPlatform() {
   version.client = client_;
   TPJRT_CALL(api(), PJRT_Client_PlatformVersion, version);
   platform_version_.assign(version.platform_version, version.platform_version_size);
+  compile_options_ = EncodeCompileOptions(platform_name_);
 }
 
 void Client::ReadDevices() {
@@ -141,8 +140,8 @@ std::unique_ptr<Executable> Client::Compile(std::string_view stablehlo, int num_
   auto args = TPJRT_ARGS(PJRT_Client_Compile);
   args.client = client_;
   args.program = &program;
-  args.compile_options = kCompileOptions;
-  args.compile_options_size = sizeof(kCompileOptions);
+  args.compile_options = compile_options_.data();
+  args.compile_options_size = compile_options_.size();
   TPJRT_CALL(api(), PJRT_Client_Compile, args);
   return std::make_unique<Executable>(this, args.executable, num_parameters);
 }

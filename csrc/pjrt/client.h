@@ -51,6 +51,8 @@ class Client {
   PJRT_Client* handle() const { return client_; }
   const std::string& platform_name() const { return platform_name_; }  // "cpu", "tpu", "cuda", ...
   const std::string& platform_version() const { return platform_version_; }
+  // What every program is compiled with; part of a compiled program's identity.
+  const std::string& compile_options() const { return compile_options_; }
   // Device memory is host memory: values can be read in place.
   bool host_memory() const { return platform_name_ == "cpu"; }
 
@@ -83,6 +85,7 @@ class Client {
   PJRT_Client* client_;
   std::string platform_name_;
   std::string platform_version_;
+  std::string compile_options_;
   std::vector<PJRT_Device*> devices_;
   std::vector<DeviceInfo> infos_;
 };

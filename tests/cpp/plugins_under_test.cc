@@ -42,8 +42,8 @@ std::string PluginName(const std::string& plugin_path) {
 
 }  // namespace tpjrt::test
 
-// Read by AddressSanitizer before main: exhausted memory must be an error, not an abort. Plugins keep
-// what they allocate until the process ends.
+// Read by AddressSanitizer before main: exhausted memory must be an error, not an abort. Plugins
+// keep what they allocate until the process ends.
 extern "C" const char* __asan_default_options() {  // NOLINT: the sanitizer's name
   return "allocator_may_return_null=1:detect_leaks=0";
 }

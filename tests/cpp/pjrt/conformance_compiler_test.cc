@@ -168,6 +168,29 @@ TEST_P(CompilerConformance, ChloOpsCompile) {
   }
 }
 
+TEST_P(CompilerConformance, MinimumAndMaximumPropagateNan) {
+  const std::string type = "tensor<3xf32>";
+  const auto program = client().Compile(
+      Main("%a: " + type + ", %b: " + type, type + ", " + type + ", tensor<f32>",
+           "%0 = stablehlo.maximum %a, %b : " + type + "\n%1 = stablehlo.minimum %a, %b : " + type +
+               "\n%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+               "%2 = stablehlo.reduce(%b init: %z) applies stablehlo.maximum across dimensions = "
+               "[0] : (" +
+               type + ", tensor<f32>) -> tensor<f32>\nreturn %0, %1, %2 : " + type + ", " + type +
+               ", tensor<f32>"),
+      2);
+  const float nan = std::nanf("");
+  const Buffer a = Upload(client(), {nan, 1, 5});
+  const Buffer b = Upload(client(), {1, nan, 2});
+  const auto results = Execute(client(), *program, {&a, &b});
+  for (int i = 0; i < 2; ++i) {
+    const Floats values = Read(results[static_cast<size_t>(i)]);
+    EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1])) << i;
+    EXPECT_EQ(values[2], i == 0 ? 5 : 2);
+  }
+  EXPECT_TRUE(std::isnan(Read(results[2])[0]));
+}
+
 TEST_P(CompilerConformance, TopK) {
   const auto program = client().Compile(
       Main("%a: tensor<5xf32>", "tensor<2xf32>, tensor<2xi32>",
