@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "hlo/elementwise.h"
-#include "hlo/linalg.h"
 #include "hlo/reduce.h"
 #include "hlo/shape.h"
+#include "lower/contraction.h"
 #include "lower/families.h"
 
 namespace tpjrt::lower {
@@ -60,17 +60,10 @@ Value RowWise(Value row, Value like) { return hlo::BroadcastInDim(row, like.dims
 // Scores with bias and mask, [B, H, L, S] merged.
 Value Scores(Context& c, const Attention& a) {
   hlo::Builder& b = c.builder();
-  Value scores = Scaled(a, hlo::DotGeneral(a.query, a.key, kRowsByRows, a.compute));
+  Value scores = Scaled(a, Contract(a.query, a.key, kRowsByRows));
   const double lowest = -std::numeric_limits<double>::infinity();
   if (c.Has("attn_bias")) {
-    Value bias;
-    if (c.TensorType("attn_bias").dtype == DType::kBool) {
-      Value kept = hlo::BroadcastTo(c.Tensor("attn_bias"), a.scores_dims);
-      bias = hlo::Select(kept, hlo::Constant(b, a.compute, 0, a.scores_dims),
-                         hlo::Constant(b, a.compute, lowest, a.scores_dims));
-    } else {
-      bias = hlo::BroadcastTo(c.TensorAs("attn_bias", a.compute), a.scores_dims);
-    }
+    Value bias = hlo::BroadcastTo(c.TensorAs("attn_bias", a.compute), a.scores_dims);
     scores = scores + a.Merge(bias);
   }
   if (c.Bool("is_causal")) {
@@ -110,7 +103,7 @@ Outcome FusedAttention(Context& c) {
   const Attention a = Read(c);
   const Softmax softmax = SoftmaxOf(Scores(c, a));
   Value probabilities = hlo::Convert(softmax.probabilities, a.value.dtype());
-  Value y = hlo::DotGeneral(probabilities, a.value, kRowsByColumns, a.compute);
+  Value y = Contract(probabilities, a.value, kRowsByColumns);
   Value log_sum = hlo::Reshape(softmax.log_sum, {out.dims[0], out.dims[1], out.dims[2]});
   // The rest (cumulative lengths, sizes, random state, debug mask) is None or known to the caller.
   std::vector<Value> results(9);
@@ -141,20 +134,19 @@ Outcome FusedAttentionBackward(Context& c) {
   Value grad = a.Merge(c.TensorAs("grad_out", dtype));
   Value out = a.Merge(c.TensorAs("out", a.compute));
   Value inner = hlo::ReduceSum(hlo::Convert(grad, a.compute) * out, {3});
-  Value grad_probabilities = hlo::DotGeneral(grad, a.value, kRowsByRows, a.compute);
+  Value grad_probabilities = Contract(grad, a.value, kRowsByRows);
   Value grad_scores = probabilities * (grad_probabilities - RowWise(inner, grad_probabilities));
   Value rounded = hlo::Convert(grad_scores, dtype);
 
   std::vector<Value> results(4);
   if (wanted.at(0)) {
-    results[0] = a.Split(Scaled(a, hlo::DotGeneral(rounded, a.key, kRowsByColumns, a.compute)));
+    results[0] = a.Split(Scaled(a, Contract(rounded, a.key, kRowsByColumns)));
   }
   if (wanted.at(1)) {
-    results[1] = Scaled(a, hlo::DotGeneral(rounded, a.query, kColumnsByColumns, a.compute));
+    results[1] = Scaled(a, Contract(rounded, a.query, kColumnsByColumns));
   }
   if (wanted.at(2)) {
-    results[2] =
-        hlo::DotGeneral(hlo::Convert(probabilities, dtype), grad, kColumnsByColumns, a.compute);
+    results[2] = Contract(hlo::Convert(probabilities, dtype), grad, kColumnsByColumns);
   }
   if (wanted.at(3) && c.Has("attn_bias")) {
     results[3] = SumTo(hlo::Reshape(grad_scores, a.scores_dims), c.TensorType("attn_bias").dims);

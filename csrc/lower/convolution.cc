@@ -6,9 +6,9 @@
 //   KernelGradient  its adjoint in the kernel
 // A transposed convolution's forward is Spread, its input gradient Correlate.
 #include "hlo/elementwise.h"
-#include "hlo/linalg.h"
 #include "hlo/reduce.h"
 #include "hlo/shape.h"
+#include "lower/contraction.h"
 #include "lower/families.h"
 
 namespace tpjrt::lower {
@@ -17,6 +17,7 @@ namespace {
 struct Geometry {
   Dims stride, padding, dilation;  // one entry per spatial dim
   int64_t groups = 1;
+  hlo::Precision precision = hlo::Precision::kHighest;
 
   size_t spatial() const { return stride.size(); }
 };
@@ -28,7 +29,8 @@ Dims Expanded(const Dims& list, size_t spatial) {
 Geometry GeometryOf(Context& c, int64_t rank) {
   const size_t spatial = static_cast<size_t>(rank - 2);
   return {Expanded(c.Ints("stride"), spatial), Expanded(c.Ints("padding"), spatial),
-          Expanded(c.Ints("dilation"), spatial), c.Int("groups")};
+          Expanded(c.Ints("dilation"), spatial), c.Int("groups"),
+          PrecisionFor(c.TensorType("input").dtype)};
 }
 
 Dims SpatialDims(size_t spatial) {
@@ -57,7 +59,7 @@ Value Correlate(Value x, Value kernel, const Geometry& g, const Dims& out) {
     window.high.push_back((out[i] - 1) * g.stride[i] + span - x.dim(static_cast<int64_t>(i) + 2) -
                           g.padding[i]);
   }
-  return hlo::Convolution(x, kernel, Numbering(n, 1, 0), window, g.groups, 1);
+  return hlo::Convolution(x, kernel, Numbering(n, 1, 0), window, g.groups, 1, g.precision);
 }
 
 // [O, C/g, ...] -> [O/g, g * C/g, ...]: the kernel of the adjoint, whose groups are side by side in
@@ -85,7 +87,7 @@ Value Spread(Value y, Value kernel, const Geometry& g, const Dims& out) {
     window.high.push_back(out[i] + span - 1 - Span(y.dim(d), g.stride[i]) - low);
   }
   return hlo::Convolution(y, AdjointKernel(kernel, g.groups), Numbering(n, 0, 1), window, g.groups,
-                          1);
+                          1, g.precision);
 }
 
 // x [N, C, ...], grad [N, O, ...] -> [O, C/groups, taps...].
@@ -100,18 +102,15 @@ Value KernelGradient(Value x, Value grad, const Geometry& g, const Dims& taps) {
   }
   const Dims spatial = SpatialDims(n);
   const hlo::ConvDims dims{1, 0, 0, 1, 1, 0, spatial, spatial, spatial};
-  return hlo::Convolution(x, grad, dims, window, 1, g.groups);
+  return hlo::Convolution(x, grad, dims, window, 1, g.groups, g.precision);
 }
-
-// float16 is convolved in float32: some compilers would accumulate it in float16.
-DType ConvolutionType(DType dtype) { return dtype == DType::kF16 ? DType::kF32 : dtype; }
 
 Outcome Convolution(Context& c) {
   const Type& out = c.Result();
   if (IsComplex(out.dtype) || out.dtype == DType::kBool) {
     return Unsupported{"convolution of complex or bool"};
   }
-  const DType compute = ConvolutionType(out.dtype);
+  const DType compute = AccumulateType(out.dtype);
   Value x = c.TensorAs("input", compute), kernel = c.TensorAs("weight", compute);
   const Geometry g = GeometryOf(c, x.rank());
   Value y;
@@ -128,7 +127,7 @@ Outcome Convolution(Context& c) {
 Outcome ConvolutionBackward(Context& c) {
   const Type input = c.TensorType("input"), weight = c.TensorType("weight");
   if (IsComplex(input.dtype)) return Unsupported{"convolution of complex"};
-  const DType compute = ConvolutionType(input.dtype);
+  const DType compute = AccumulateType(input.dtype);
   const std::vector<bool> wanted = c.Bools("output_mask");
   const bool transposed = c.Bool("transposed");
   const Geometry g = GeometryOf(c, input.rank());
@@ -153,7 +152,7 @@ Outcome ConvolutionBackward(Context& c) {
   if (wanted.at(2)) {
     Dims reduced = SpatialDims(g.spatial());
     reduced.insert(reduced.begin(), 0);
-    results[2] = hlo::ReduceSum(hlo::Convert(grad, ComputeType(grad.dtype())), reduced);
+    results[2] = hlo::ReduceSum(grad, reduced);
   }
   for (Value& result : results) {
     if (result.valid()) result = hlo::Convert(result, input.dtype);

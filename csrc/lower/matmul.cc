@@ -1,37 +1,14 @@
 // Products of matrices and vectors. Half types accumulate in float32 and are rounded once; integers
 // wrap around as in PyTorch. bool products are refused, as PyTorch's CPU kernels do.
 #include "hlo/elementwise.h"
-#include "hlo/linalg.h"
-#include "hlo/reduce.h"
 #include "hlo/shape.h"
+#include "lower/contraction.h"
 #include "lower/families.h"
 
 namespace tpjrt::lower {
 namespace {
 
 using hlo::DotDims;
-
-// The type a product is accumulated in before it is rounded to `dtype`.
-DType AccumulateType(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kU8:
-    case DType::kI8:
-    case DType::kI16:
-      return DType::kI32;
-    default:
-      return ComputeType(dtype);
-  }
-}
-
-// Contracts in the accumulation type; an empty contraction is zero.
-Value Contract(Value lhs, Value rhs, const DotDims& dims, DType accumulate) {
-  if (IsInteger(lhs.dtype())) {
-    lhs = hlo::Convert(lhs, accumulate);
-    rhs = hlo::Convert(rhs, accumulate);
-  }
-  return hlo::DotGeneral(lhs, rhs, dims, accumulate);
-}
 
 Value Splat(Context& c, std::string_view name, DType dtype, const Dims& dims) {
   if (IsFloat(dtype) || IsComplex(dtype)) {
@@ -67,7 +44,7 @@ const Unsupported kComplexFactor{"a complex alpha or beta"};
 Outcome Product(Context& c, std::string_view a, std::string_view b, const DotDims& dims) {
   const DType dtype = c.Result().dtype;
   if (dtype == DType::kBool) return kBoolProduct;
-  Value product = Contract(c.Tensor(a), c.Tensor(b), dims, AccumulateType(dtype));
+  Value product = Contract(c.Tensor(a), c.Tensor(b), dims);
   return hlo::Convert(product, dtype);
 }
 
@@ -75,7 +52,7 @@ Outcome AddProduct(Context& c, std::string_view a, std::string_view b, const Dot
   const DType dtype = c.Result().dtype;
   if (dtype == DType::kBool) return kBoolProduct;
   if (HasComplexFactor(c)) return kComplexFactor;
-  Value product = Contract(c.Tensor(a), c.Tensor(b), dims, AccumulateType(dtype));
+  Value product = Contract(c.Tensor(a), c.Tensor(b), dims);
   return hlo::Convert(Combined(c, product), dtype);
 }
 
@@ -97,8 +74,7 @@ Outcome Addmv(Context& c) { return AddProduct(c, "mat", "vec", kMatVec); }
 Outcome Vdot(Context& c) {
   const DType dtype = c.Result().dtype;
   if (dtype == DType::kBool) return kBoolProduct;
-  Value product =
-      Contract(hlo::Conj(c.Tensor("self")), c.Tensor("other"), kDot, AccumulateType(dtype));
+  Value product = Contract(hlo::Conj(c.Tensor("self")), c.Tensor("other"), kDot);
   return hlo::Convert(product, dtype);
 }
 
@@ -116,39 +92,40 @@ Outcome AddmmActivation(Context& c) {
   const DType dtype = c.Result().dtype;
   if (!IsFloat(dtype)) return Unsupported{"_addmm_activation of a type that is not real"};
   if (HasComplexFactor(c)) return kComplexFactor;
-  Value x = Combined(c, Contract(c.Tensor("mat1"), c.Tensor("mat2"), kMatMul, ComputeType(dtype)));
+  Value x = Combined(c, Contract(c.Tensor("mat1"), c.Tensor("mat2"), kMatMul));
   x = c.Bool("use_gelu") ? x * 0.5 * (hlo::Erf(x * 0.70710678118654752440) + 1.0)
                          : hlo::Max(x, hlo::ZerosLike(x));
   return hlo::Convert(x, dtype);
 }
 
-Outcome IntMm(Context& c) {
-  return Contract(c.Tensor("self"), c.Tensor("mat2"), kMatMul, DType::kI32);
+Outcome IntMm(Context& c) { return Contract(c.Tensor("self"), c.Tensor("mat2"), kMatMul); }
+
+constexpr Traits Same(std::string_view arguments) { return {.same_dtype = arguments}; }
+constexpr Traits Factors(std::string_view arguments) {
+  return {.static_scalars = "beta,alpha", .same_dtype = arguments};
 }
 
-constexpr Traits kFactors{.static_scalars = "beta,alpha"};
-
 const Row kRows[] = {
-    {"mm(Tensor self, Tensor mat2) -> Tensor", Mm},
-    {"bmm(Tensor self, Tensor mat2) -> Tensor", Bmm},
-    {"mv(Tensor self, Tensor vec) -> Tensor", Mv},
-    {"dot(Tensor self, Tensor tensor) -> Tensor", Dot},
-    {"vdot(Tensor self, Tensor other) -> Tensor", Vdot},
+    {"mm(Tensor self, Tensor mat2) -> Tensor", Mm, Same("self,mat2")},
+    {"bmm(Tensor self, Tensor mat2) -> Tensor", Bmm, Same("self,mat2")},
+    {"mv(Tensor self, Tensor vec) -> Tensor", Mv, Same("self,vec")},
+    {"dot(Tensor self, Tensor tensor) -> Tensor", Dot, Same("self,tensor")},
+    {"vdot(Tensor self, Tensor other) -> Tensor", Vdot, Same("self,other")},
     {"addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-     Addmm, kFactors},
+     Addmm, Factors("self,mat1,mat2")},
     {"baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
-     Baddbmm, kFactors},
+     Baddbmm, Factors("self,batch1,batch2")},
     {"addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
-     Addbmm, kFactors},
+     Addbmm, Factors("self,batch1,batch2")},
     {"addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-     Addmv, kFactors},
+     Addmv, Factors("self,mat,vec")},
     {"addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-     Addr, kFactors},
+     Addr, Factors({})},
     {"_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, "
      "bool use_gelu=False) -> Tensor",
-     AddmmActivation, kFactors},
+     AddmmActivation, Factors("self,mat1,mat2")},
     {"_int_mm(Tensor self, Tensor mat2) -> Tensor", IntMm},
 };
 
