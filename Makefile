@@ -20,7 +20,7 @@ CMAKE := $(BIN)/cmake
 CONFIGURE := $(CMAKE) -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(BIN)/ninja -DPython_EXECUTABLE=$(PY)
 BUILD := $(CMAKE) --build
 CTEST = TPJRT_TEST_PLUGINS=$$($(PY) scripts/test_plugins.py) $(BIN)/ctest --output-on-failure
-CPP_FILES = $(wildcard $(foreach d,csrc/* tests/cpp tests/cpp/* tests/plugin benchmarks,$d/*.cc $d/*.h))
+CPP_FILES = $(wildcard $(foreach d,csrc/* tests/cpp tests/cpp/* tests/proxy_plugin benchmarks,$d/*.cc $d/*.h))
 CORE_FILES = $(wildcard $(foreach d,base pjrt hlo ir lower exec,csrc/$d/*.cc))
 
 .PHONY: help
