@@ -34,6 +34,7 @@ class Call {
   const c10::IValue& argument(size_t i) const { return arguments_[i]; }
   at::ArrayRef<c10::IValue> arguments() const { return arguments_; }
   c10::SmallVector<TensorUse, 8>& uses() { return uses_; }
+  const c10::SmallVector<TensorUse, 8>& uses() const { return uses_; }
   // Index of the first use of an argument; -1 when it is None.
   int UseOf(int argument) const;
   // A tensor argument is lazily conjugated or negated: PyTorch leaves some ops to handle that

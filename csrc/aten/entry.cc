@@ -195,36 +195,54 @@ class EntryMaker {
     graph_.nodes[0].arguments = ArgumentReader(call_).Read();
   }
 
-  // Result types from the meta kernels: this overload's for its checks and the written arguments,
-  // the functional one's for what the lowering has to produce.
+  // Result types from the meta kernel of the functional overload where there is one: it says what
+  // the lowering has to produce, and what an in-place or out= call must be able to hold.
   void AskPyTorch() {
     if (entry_->counted) return;
-    const auto own = AskMeta(binding_.meta, call_.arguments());
-    const auto functional =
-        binding_.functional ? AskMeta(*binding_.functional, call_.arguments()) : std::nullopt;
-    auto& results = graph_.nodes[0].results;
+    const auto answer = AskMeta(binding_.functional.value_or(binding_.meta), call_.arguments());
     size_t next = 0;  // among the op's own results
-    for (size_t i = 0; i < entry_->targets.size(); ++i) {
-      EntryTarget& target = entry_->targets[i];
-      const MetaResult* type = nullptr;
-      if (functional && i < functional->results.size()) type = &functional->results[i];
-      if (own && target.is_return) {
-        const MetaResult& result = own->results.at(next++);
-        if (target.use < 0) SetResult(target, result);
-        if (IsOut(target)) CheckOut(target, result);
-        if (!type) type = &result;
-      }
-      if (target.use >= 0 && !functional && !IsOut(target)) {
-        const at::Tensor& tensor = *call_.uses()[static_cast<size_t>(target.use)].tensor;
-        results.push_back({ToDType(tensor.scalar_type()), tensor.sizes().vec()});
-      } else if (type != nullptr && type->defined) {
-        results.push_back({ToDType(type->dtype), type->sizes});
-      } else if (type != nullptr) {
-        results.emplace_back();
-      } else {
+    for (EntryTarget& target : entry_->targets) {
+      const bool answered = answer && target.is_return && next < answer->results.size();
+      if (!answered) {
         NoMeta(target);
+        continue;
       }
+      const MetaResult& result = answer->results[next++];
+      if (target.use < 0) SetResult(target, result);
+      if (IsOut(target)) CheckOut(target, result);
+      if (binding_.functional) CheckHolds(target, result);
+      AddNodeResult(target, result);
     }
+  }
+
+  // The type of a result that the lowering has to produce.
+  void AddNodeResult(const EntryTarget& target, const MetaResult& result) {
+    auto& results = graph_.nodes[0].results;
+    if (target.use >= 0 && !binding_.functional && !IsOut(target)) {
+      const at::Tensor& tensor = TensorOf(target);
+      results.push_back({ToDType(tensor.scalar_type()), tensor.sizes().vec()});
+    } else if (result.defined) {
+      results.push_back({ToDType(result.dtype), result.sizes});
+    } else {
+      results.emplace_back();
+    }
+  }
+
+  // An in-place or out= target takes the functional result, converted. The CPU is asked whether it
+  // allows that: the meta kernel of the functional overload cannot know.
+  void CheckHolds(const EntryTarget& target, const MetaResult& result) const {
+    const at::Tensor& tensor = TensorOf(target);
+    const bool same_sizes = IsOut(target) || tensor.sizes() == at::IntArrayRef(result.sizes);
+    if (same_sizes && tensor.scalar_type() == result.dtype) return;
+    ThrowCpuComplaint(binding_.op, call_.arguments());
+    TORCH_CHECK(same_sizes, binding_.name(), ": output with shape ", tensor.sizes(),
+                " doesn't match the broadcast shape ", at::IntArrayRef(result.sizes));
+    TORCH_CHECK(c10::canCast(result.dtype, tensor.scalar_type()), binding_.name(), ": result type ",
+                result.dtype, " can't be cast to the desired output type ", tensor.scalar_type());
+  }
+
+  const at::Tensor& TensorOf(const EntryTarget& target) const {
+    return *call_.uses()[static_cast<size_t>(target.use)].tensor;
   }
 
   bool IsOut(const EntryTarget& target) const {
@@ -234,12 +252,12 @@ class EntryMaker {
   }
 
   void NoMeta(EntryTarget& target) {
-    if (target.use >= 0) {
-      const at::Tensor& tensor = *call_.uses()[static_cast<size_t>(target.use)].tensor;
-      graph_.nodes[0].results.push_back({ToDType(tensor.scalar_type()), tensor.sizes().vec()});
+    if (target.use < 0) {
+      untyped_ = true;
       return;
     }
-    untyped_ = true;
+    const at::Tensor& tensor = TensorOf(target);
+    graph_.nodes[0].results.push_back({ToDType(tensor.scalar_type()), tensor.sizes().vec()});
   }
 
   static void SetResult(EntryTarget& target, const MetaResult& result) {
@@ -249,7 +267,7 @@ class EntryMaker {
   }
 
   void CheckOut(EntryTarget& target, const MetaResult& result) {
-    const at::Tensor& out = *call_.uses()[static_cast<size_t>(target.use)].tensor;
+    const at::Tensor& out = TensorOf(target);
     SetGeometry(target, out.scalar_type(), result.sizes, result.strides);
     target.needs_resize = out.sizes() != at::IntArrayRef(result.sizes);
   }
@@ -335,13 +353,13 @@ class EntryMaker {
 std::unique_ptr<Entry> MakeEntry(Call& call) {
   try {
     return EntryMaker(call).Make();
-  } catch (const c10::Error&) {
-    ThrowCpuComplaint(call.binding().op, call.arguments());
-    throw;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kResourceExhausted) {
       ThrowCpuComplaint(call.binding().op, call.arguments());
     }
+    throw;
+  } catch (const std::exception&) {  // PyTorch's, in C++ or Python
+    ThrowCpuComplaint(call.binding().op, call.arguments());
     throw;
   }
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "aten/device.h"
+#include "aten/dtypes.h"
 #include "aten/errors.h"
 #include "aten/register.h"
 #include "aten/storage.h"
@@ -60,6 +61,16 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   }
   c10::DeviceIndex deviceCount() const noexcept override {
     return static_cast<c10::DeviceIndex>(DeviceCountOrZero());
+  }
+
+  c10::DeviceCapability getDeviceCapability(c10::Device /*device*/) const override {
+    c10::DeviceCapability capability;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < c10::NUMBER_OF_DEVICE_CAPABILITIES; ++i) {
+      if (HasDType(static_cast<c10::ScalarType>(i))) bits |= uint64_t{1} << i;
+    }
+    capability.capability_data.capability_bits = bits;
+    return capability;
   }
 
   c10::Stream getStream(c10::Device device) const override {
