@@ -1,5 +1,7 @@
 #include "plugins_under_test.h"
 
+#include <gtest/gtest.h>
+
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -23,11 +25,28 @@ const std::vector<std::string>& PluginPaths() {
   return paths;
 }
 
+namespace {
+
+std::map<std::string, std::unique_ptr<pjrt::Client>>& Clients() {
+  static auto* clients = new std::map<std::string, std::unique_ptr<pjrt::Client>>;
+  return *clients;
+}
+
+// Clients end before the process does: a plugin whose threads still work while its static objects
+// are destroyed may abort (API 0.106 does).
+class CloseClients : public testing::Environment {
+  void TearDown() override { Clients().clear(); }
+};
+
+[[maybe_unused]] const testing::Environment* const kCloseClients =
+    testing::AddGlobalTestEnvironment(new CloseClients);
+
+}  // namespace
+
 const pjrt::Client& ClientOf(const std::string& plugin_path) {
   static std::mutex mutex;
-  static auto* clients = new std::map<std::string, std::unique_ptr<pjrt::Client>>;
   std::lock_guard lock(mutex);
-  auto& client = (*clients)[plugin_path];
+  auto& client = Clients()[plugin_path];
   if (client == nullptr) client = pjrt::Client::Create(pjrt::Plugin::Load(plugin_path));
   return *client;
 }
