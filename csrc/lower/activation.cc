@@ -220,6 +220,8 @@ Outcome LogSigmoid(Context& c) {
 }
 Value LogSigmoidGrad(Value grad, Value x) { return grad * Sigmoid(-x); }
 
+constexpr Traits kWritesNoise{.also_writes = "noise", .draws_per_element = 2};
+
 constexpr Row kRows[] = {
     {"relu(Tensor self) -> Tensor", Relu},
     {"hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", Hardtanh},
@@ -236,8 +238,11 @@ constexpr Row kRows[] = {
      LeakyReluBackward},
     {"rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, "
      "Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor",
-     RandomizedRelu,
-     {.also_writes = "noise", .draws_per_element = 2}},
+     RandomizedRelu, kWritesNoise},
+    {"rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, "
+     "Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> "
+     "Tensor(a!)",
+     RandomizedRelu, kWritesNoise},
     {"threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", Threshold},
     {"threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
      ThresholdBackward},

@@ -148,6 +148,16 @@ Outcome PolygammaRow(Context& c) {
   return hlo::Convert(zeta * (sign * factorial), type);
 }
 
+// The logarithm of the multivariate gamma function of order p.
+Outcome Mvlgamma(Context& c) {
+  const DType type = FloatTypeFor(c, c.TensorType("self").dtype);
+  const Value x = c.TensorAs("self", ComputeType(type));
+  const auto p = static_cast<double>(c.Int("p"));
+  Value y = hlo::ConstantLike(x, p * (p - 1) / 4 * std::log(std::numbers::pi));
+  for (int64_t j = 0; j < c.Int("p"); ++j) y = y + hlo::Lgamma(x - 0.5 * static_cast<double>(j));
+  return hlo::Convert(y, type);
+}
+
 Outcome Frexp(Context& c) {
   const DType type = c.TensorType("self").dtype;
   const Value x = c.TensorAs("self", ComputeType(type));
@@ -228,6 +238,7 @@ constexpr Row kRows[] = {
     {"lgamma(Tensor self) -> Tensor", FloatUnary<hlo::Lgamma>},
     {"digamma(Tensor self) -> Tensor", FloatUnary<lower::Digamma>},
     {"polygamma(int n, Tensor self) -> Tensor", PolygammaRow},
+    {"mvlgamma(Tensor self, int p) -> Tensor", Mvlgamma},
     {"i0(Tensor self) -> Tensor", FloatUnary<BesselI0>},
     {"special_i0e(Tensor self) -> Tensor", FloatUnary<BesselI0Scaled>},
     {"special_i1(Tensor self) -> Tensor", FloatUnary<BesselI1>},
