@@ -71,7 +71,9 @@ void HostToDevice(const at::Tensor& dst, const at::Tensor& src) {
 void DeviceToHost(const at::Tensor& dst, const at::Tensor& src) {
   std::vector<int64_t> order;
   const at::Tensor compact = Compacted(src, &order);
-  const exec::BufferRef buffer = exec::ReadSlot(SlotOf(compact));
+  exec::Slot& slot = SlotOf(compact);
+  const exec::BufferRef buffer = exec::ReadSlot(slot);
+  exec::Runtime::Get().faults(slot.device).Raise();
   const bool direct = dst.scalar_type() == src.scalar_type() && !dst.is_conj() && !dst.is_neg() &&
                       dst.permute(order).is_contiguous();
   if (direct) {
@@ -147,6 +149,7 @@ c10::Scalar ReadScalar(const at::Tensor& self) {
       return ReadScalar(compact);
     }
     std::array<char, 16> bytes{};
+    exec::Runtime::Get().faults(slot.device).Raise();
     exec::ReadSlot(SlotOf(self))->buffer().CopyToHost(bytes.data());
     return FromBytes(bytes.data(), self.scalar_type());
   });

@@ -316,13 +316,24 @@ class EntryMaker {
       target.defined = program.output_defined[i];
       if (!target.defined) continue;
       target.type = exec::InternType(type.dtype, type.dims);
-      if (target.use < 0 && (untyped_ || entry_->counted)) SetRowMajor(target, type);
+      if (target.use < 0 && (untyped_ || entry_->counted || HasOwnSize(target, type))) {
+        SetRowMajor(target, type);
+      }
       CheckType(target, type);
+    }
+    if (program.reports_faults) {
+      const int64_t words[] = {2};
+      entry_->report_type = exec::InternType(DType::kI64, words);
     }
     if (entry_->counted) {
       const hlo::Type& type = program.outputs.back();
       entry_->count_type = exec::InternType(type.dtype, type.dims);
     }
+  }
+
+  bool HasOwnSize(const EntryTarget& target, const hlo::Type& type) const {
+    return binding_.registered->row->traits.own_result_sizes &&
+           hlo::NumElements(type.dims) != c10::multiply_integers(target.sizes);
   }
 
   static void SetRowMajor(EntryTarget& target, const hlo::Type& type) {

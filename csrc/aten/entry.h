@@ -35,6 +35,8 @@ struct Entry {
   std::vector<EntryTarget> targets;
   bool counted = false;  // one more output: the true extent of the first result's dim 0
   const exec::PhysicalType* count_type = nullptr;
+  // One more output, last: a report for exec::FaultLog. nullptr: the program reports nothing.
+  const exec::PhysicalType* report_type = nullptr;
 };
 
 // Lowers and compiles a call. Throws PyTorch's own errors for bad arguments, and the compiler's

@@ -8,6 +8,8 @@ void ThrowTorchError(const Error& error) {
   switch (error.code()) {
     case ErrorCode::kResourceExhausted:
       TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+    case ErrorCode::kOutOfRange:
+      TORCH_CHECK_INDEX(false, error.what());
     case ErrorCode::kUnimplemented:
       TORCH_CHECK_NOT_IMPLEMENTED(false, error.what());
     default:

@@ -169,6 +169,7 @@ void OpKernel::Run(c10::Stack* stack) {
       if (target.use >= 0) destination.slot = call.uses()[static_cast<size_t>(target.use)].slot;
     }
     if (entry->counted) scratch.destinations.push_back({nullptr, entry->count_type});
+    if (entry->report_type) scratch.destinations.push_back({nullptr, entry->report_type});
     exec::Execute(*entry->executable, device, scratch.operands, scratch.destinations,
                   &scratch.results);
     Finish(*entry, call, scratch.results, stack);
@@ -186,6 +187,12 @@ void OpKernel::ResizeOutputs(const Entry& entry, Call& call) {
       out.as_strided_(target.sizes, target.strides);
     }
   }
+}
+
+void OpKernel::ReportFaults(exec::BufferRef report, int device) {
+  exec::Runtime& runtime = exec::Runtime::Get();
+  runtime.faults(device).Add(std::move(report), &binding_.name());
+  if (runtime.mode() == exec::Mode::kDebug) runtime.faults(device).Raise();
 }
 
 void OpKernel::Finish(const Entry& entry, Call& call, std::vector<exec::BufferRef>& results,
@@ -210,6 +217,7 @@ void OpKernel::Finish(const Entry& entry, Call& call, std::vector<exec::BufferRe
   if (entry.counted) {
     returns[0] = returns[0].toTensor().narrow(0, 0, ReadCount(results[next]));
   }
+  if (entry.report_type) ReportFaults(std::move(results.back()), device);
   torch::jit::drop(*stack, binding_.arguments.size());
   for (c10::IValue& value : returns) stack->push_back(std::move(value));
 }

@@ -21,6 +21,7 @@ class OpKernel final : public c10::OperatorKernel {
   void Run(c10::Stack* stack);
   void Finish(const Entry& entry, Call& call, std::vector<exec::BufferRef>& results,
               c10::Stack* stack);
+  void ReportFaults(exec::BufferRef report, int device);
   void ResizeOutputs(const Entry& entry, Call& call);
 
   Binding binding_;

@@ -12,6 +12,7 @@ namespace tpjrt {
 enum class ErrorCode {
   kInvalidArgument,
   kNotFound,
+  kOutOfRange,  // an index, found while a program ran
   kUnimplemented,
   kResourceExhausted,
   kFailedPrecondition,

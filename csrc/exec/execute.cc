@@ -100,8 +100,8 @@ void StoreResults(const pjrt::Client& client, std::span<const Destination> desti
   Runtime& runtime = Runtime::Get();
   for (size_t i = 0; i < destinations.size(); ++i) {
     const Destination& to = destinations[i];
-    BufferRef buffer =
-        runtime.Wrap(pjrt::Buffer(&client, scratch.outputs[i], to.type->dtype, to.type->dims));
+    BufferRef buffer = runtime.Wrap(
+        pjrt::Buffer(&client, scratch.outputs[i], to.type->dtype, to.type->dims, device));
     runtime.NoteIssued(device, buffer);
     if (to.slot == nullptr) {
       results->push_back(std::move(buffer));

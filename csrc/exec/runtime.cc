@@ -55,6 +55,7 @@ void Runtime::Open() {
   }
   for (int i = 0; i < client_->num_devices(); ++i) {
     counters_.push_back(std::make_unique<MemoryCounter>());
+    faults_.push_back(std::make_unique<FaultLog>());
     issued_.push_back(std::make_unique<Issued>());
   }
   client_ptr_.store(client_.get(), std::memory_order_release);
@@ -110,6 +111,7 @@ void Runtime::Synchronize(int device) {
     }
   }
   for (const BufferRef& buffer : pending) buffer->buffer().Await();
+  faults(device).Raise();
 }
 
 }  // namespace tpjrt::exec

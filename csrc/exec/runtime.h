@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "exec/device_buffer.h"
+#include "exec/fault_log.h"
 #include "exec/physical_type.h"
 #include "exec/program_cache.h"
 #include "exec/scalar_cache.h"
@@ -54,7 +55,9 @@ class Runtime {
   Mode mode() const { return mode_.load(std::memory_order_relaxed); }
   void set_mode(Mode mode) { mode_.store(mode, std::memory_order_relaxed); }
 
-  // Waits for what was issued on a device and throws the first error among it.
+  FaultLog& faults(int device) { return *faults_.at(static_cast<size_t>(device)); }
+
+  // Waits for what was issued on a device and throws the first error or fault among it.
   void Synchronize(int device);
   // Remembers a result for Synchronize, without keeping it alive (that would forbid donation).
   void NoteIssued(int device, const BufferRef& buffer);
@@ -70,6 +73,7 @@ class Runtime {
   std::unique_ptr<pjrt::Client> client_;
   std::atomic<const pjrt::Client*> client_ptr_{nullptr};
   std::vector<std::unique_ptr<MemoryCounter>> counters_;
+  std::vector<std::unique_ptr<FaultLog>> faults_;
   ProgramCache programs_;
   ScalarCache scalars_;
   std::atomic<Mode> mode_{Mode::kEager};

@@ -136,6 +136,13 @@ std::string Builder::Header(std::span<const Value> results) const {
   return text + StrCat(") -> (", Types(results), ") {\n");
 }
 
+void Builder::AddFault(Value fault) {
+  Check(open_scopes_.size() == 1, "a fault cannot leave the region it was found in");
+  Check(fault.type() == Type{DType::kI64, {2}}, "a fault is int64[2], got ",
+        ToString(fault.type()));
+  faults_.push_back(fault);
+}
+
 std::string Builder::Finish(std::span<const Value> results) {
   CheckOperands("func.return", results);
   finished_ = true;

@@ -63,6 +63,11 @@ class Builder {
                                      std::string_view attributes, std::vector<Type> results,
                                      std::span<const RegionText> regions);
 
+  // A fact about run-time data that the host must hear of: i64[2], {value, limit}; a limit of 0
+  // says that all is well. Not inside a region.
+  void AddFault(Value fault);
+  std::span<const Value> faults() const { return faults_; }
+
   // Ends the program; returns the module text. The builder takes no more ops after it.
   std::string Finish(std::span<const Value> results);
 
@@ -83,6 +88,7 @@ class Builder {
   std::vector<ParameterInfo> parameters_;
   std::vector<int32_t> parameter_ids_;
   std::string body_;
+  std::vector<Value> faults_;
   bool finished_ = false;
 };
 

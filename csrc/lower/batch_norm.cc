@@ -31,8 +31,10 @@ Value Affine(Context& c, Value normal) {
   return y;
 }
 
-// Statistics that the overload returns; some overloads return empty ones outside training.
-Value Saved(Context& c, Value statistic, int result) {
+// Statistics that the overload returns; some overloads return empty ones outside training (the
+// CPU's kernels do, the meta kernel speaks for other devices).
+Value Saved(Context& c, Value statistic, int result, bool empty) {
+  if (empty) return hlo::Constant(c.builder(), c.Result(result).dtype, 0, {0});
   const Type& type = c.Result(result);
   if (type.dims != statistic.dims()) return hlo::Constant(c.builder(), type.dtype, 0, type.dims);
   return hlo::Convert(statistic, type.dtype);
@@ -62,13 +64,15 @@ BatchNorm Infer(Context& c, Value x, Value eps) {
 }
 
 // out, mean, inverse deviation, an unused fourth result where there is one, running statistics.
-Outcome Forward(Context& c, bool training, bool keeps_statistics, bool reserve) {
+Outcome Forward(Context& c, bool training, bool keeps_statistics, bool reserve,
+                bool empty_statistics = false) {
   const DType dtype = ComputeType(c.TensorType("input").dtype);
   Value x = c.TensorAs("input", dtype);
   Value eps = c.Scalar("eps", dtype);
   BatchNorm norm = training ? Train(c, x, eps, keeps_statistics) : Infer(c, x, eps);
-  std::vector<Value> values = {Finished(c, Affine(c, norm.out), 0), Saved(c, norm.mean, 1),
-                               Saved(c, norm.inverse, 2)};
+  std::vector<Value> values = {Finished(c, Affine(c, norm.out), 0),
+                               Saved(c, norm.mean, 1, empty_statistics),
+                               Saved(c, norm.inverse, 2, empty_statistics)};
   if (reserve) values.push_back(hlo::Constant(c.builder(), c.Result(3).dtype, 0, c.Result(3).dims));
   if (keeps_statistics) values.insert(values.end(), norm.running.begin(), norm.running.end());
   return values;
@@ -110,7 +114,10 @@ Outcome Backward(Context& c, const SavedNames& names) {
 
 }  // namespace
 
-Outcome NativeBatchNorm(Context& c) { return Forward(c, c.Bool("training"), true, false); }
+Outcome NativeBatchNorm(Context& c) {
+  const bool training = c.Bool("training");
+  return Forward(c, training, true, false, !training);
+}
 
 Outcome NativeBatchNormNoStats(Context& c) {
   if (!c.Bool("training")) return Unsupported{"batch norm without running statistics must train"};

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "hlo/elementwise.h"
 #include "hlo/index.h"
+#include "hlo/reduce.h"
 #include "hlo/shape.h"
 
 namespace tpjrt::lower {
@@ -33,6 +34,21 @@ Value BadRead(hlo::Builder& b, DType dtype, const Dims& dims) {
   return hlo::Constant(b, dtype, has_nan ? std::numeric_limits<double>::quiet_NaN() : 0.0, dims);
 }
 
+void ReportBadIndices(Value index, Value bad, int64_t size) {
+  hlo::Builder& b = index.builder();
+  if (index.num_elements() == 0) return;
+  Value wide = hlo::Flatten(hlo::Convert(index, DType::kI64));
+  bad = hlo::Flatten(bad);
+  Value worst =
+      hlo::ReduceMax(hlo::Select(bad, wide, hlo::LowestValue(b, DType::kI64, wide.dims())), {0});
+  Value any = hlo::ReduceOr(bad, {0});
+  // One more than the size: a limit of 0 means that all is well, and dims of size 0 exist.
+  Value limit = hlo::ConstantInt(b, DType::kI64, size + 1);
+  Value zero = hlo::ZerosLike(limit);
+  const Value parts[] = {hlo::Select(any, worst, zero), hlo::Select(any, limit, zero)};
+  b.AddFault(hlo::Stack(parts, 0));
+}
+
 CheckedIndex CheckIndex(Value index, int64_t size, Negative negative) {
   hlo::Builder& b = index.builder();
   if (IsUnsigned(index.dtype()) || ItemSize(index.dtype()) < 4) {
@@ -45,10 +61,12 @@ CheckedIndex CheckIndex(Value index, int64_t size, Negative negative) {
                             : size;
   Value extent = hlo::ConstantInt(b, dtype, limit, index.dims());
   Value zero = hlo::ZerosLike(index);
+  const Value given = index;
   if (negative == Negative::kWraps) {
     index = hlo::Select(hlo::Lt(index, zero), index + extent, index);
   }
   Value valid = hlo::And(hlo::Ge(index, zero), hlo::Lt(index, extent));
+  ReportBadIndices(given, hlo::Not(valid), size);
   index = hlo::Convert(hlo::Select(valid, index, extent), PositionType(size));
   return {index, valid};
 }
@@ -57,18 +75,16 @@ Value ReadRows(Value x, Value index, int64_t dim, Negative negative) {
   Dims dims(x.dims().begin(), x.dims().begin() + dim);
   dims.insert(dims.end(), index.dims().begin(), index.dims().end());
   dims.insert(dims.end(), x.dims().begin() + dim + 1, x.dims().end());
-  if (x.num_elements() == 0 || index.num_elements() == 0) {
-    return BadRead(x.builder(), x.dtype(), dims);
-  }
+  if (index.num_elements() == 0) return BadRead(x.builder(), x.dtype(), dims);
   CheckedIndex p = CheckIndex(index, x.dim(dim), negative);
+  if (x.num_elements() == 0) return BadRead(x.builder(), x.dtype(), dims);
   return MaskRead(hlo::TakeDim(x, p.index, dim), p.valid, Range(dim, index.rank()));
 }
 
 Value ReadFlat(Value x, Value index, Negative negative) {
-  if (x.num_elements() == 0 || index.num_elements() == 0) {
-    return BadRead(x.builder(), x.dtype(), index.dims());
-  }
+  if (index.num_elements() == 0) return BadRead(x.builder(), x.dtype(), index.dims());
   CheckedIndex p = CheckIndex(index, x.num_elements(), negative);
+  if (x.num_elements() == 0) return BadRead(x.builder(), x.dtype(), index.dims());
   return MaskRead(hlo::Take(hlo::Flatten(x), p.index), p.valid, Range(0, index.rank()));
 }
 

@@ -1,7 +1,8 @@
 // Index arithmetic shared by the families that read and write at computed positions.
 //
-// The device cannot raise: a read outside the tensor gives NaN (0 for types without NaN) and a
-// write outside is dropped. Never a clamp, so every read through hlo::Gather is masked here.
+// The device cannot raise: a read outside the tensor gives NaN (0 for types without NaN), a write
+// outside is dropped, and the program reports a fault that the host raises as IndexError at its next
+// wait. Never a clamp, so every read through hlo::Gather is masked here.
 #pragma once
 
 #include <span>
@@ -17,8 +18,12 @@ struct CheckedIndex {
   Value index;  // i32 where the size allows, else i64; out-of-range entries hold `size`
   Value valid;  // bool, index's dims
 };
-// Checks indices of any integer type against a dim of `size` elements.
+// Checks indices of any integer type against a dim of `size` elements; bad ones are a fault of the
+// program.
 CheckedIndex CheckIndex(Value index, int64_t size, Negative negative);
+
+// Reports the largest index where `bad` holds (bool, index's dims) as a fault.
+void ReportBadIndices(Value index, Value bad, int64_t size);
 
 // What a bad read gives: NaN for floats and complex, 0 for integers and bool.
 Value BadRead(hlo::Builder& b, DType dtype, const Dims& dims);

@@ -18,7 +18,8 @@ using hlo::Value;
 
 // The logical value in the order of its memory format.
 Value InLayout(Value value, const std::vector<int64_t>& layout) {
-  return layout.empty() ? value : hlo::Transpose(value, layout);
+  const bool fits = static_cast<int64_t>(layout.size()) == value.rank();
+  return layout.empty() || !fits ? value : hlo::Transpose(value, layout);
 }
 
 Value WrittenStorage(const ir::Graph& graph, int input, Value update, ProgramInputs& inputs) {
@@ -44,7 +45,7 @@ void CheckResults(const RegisteredRow& row, const ir::Node& node, const Outcome&
         outcome.values().size(), " values, ", node.results.size(), " are expected");
   for (size_t i = 0; i < node.results.size(); ++i) {
     const Value& value = outcome.values()[i];
-    if (!value.valid()) continue;
+    if (!value.valid() || row.row->traits.own_result_sizes) continue;
     Check(value.dims() == node.results[i].sizes, row.schema.FullName(), " result ", i,
           " was lowered to ", hlo::ToString(value.type()), ", PyTorch says ",
           hlo::ToString(Type{node.results[i].dtype, node.results[i].sizes}));
@@ -77,6 +78,16 @@ bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::st
   CheckResults(row, node, outcome);
   for (const Value& value : outcome.values()) inputs.SetResult(value);
   return true;
+}
+
+// The first fault that was found, or none.
+Value FirstFault(std::span<const Value> faults) {
+  Value first = faults.front();
+  for (const Value& fault : faults.subspan(1)) {
+    const Value limit = hlo::Squeeze(hlo::SliceDim(first, 0, 1, 2), 0);
+    first = hlo::Select(hlo::Gt(limit, 0.0), first, fault);
+  }
+  return first;
 }
 
 // A written buffer that is also an input of the program may be reused for its new content.
@@ -123,6 +134,8 @@ Program LowerGraph(const ir::Graph& graph) {
     results.push_back(physical);
   }
   MarkDonations(graph, result_of_output, inputs, program.outputs);
+  program.reports_faults = !builder.faults().empty();
+  if (program.reports_faults) results.push_back(FirstFault(builder.faults()));
   program.text = builder.Finish(results);
   program.parameters = inputs.parameters();
   return program;

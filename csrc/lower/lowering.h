@@ -39,6 +39,8 @@ struct Program {
   std::vector<Parameter> parameters;
   std::vector<hlo::Type> outputs;        // physical types, one per graph output
   std::vector<bool> output_defined;      // false: the lowering left this result undefined
+  // One more output, last: i64[2], {index, size + 1} of an index out of range, {0, 0} when there is none.
+  bool reports_faults = false;
   std::string unsupported;               // not empty: no program, and why
 };
 

@@ -6,6 +6,7 @@
 #include "hlo/elementwise.h"
 #include "hlo/index.h"
 #include "hlo/shape.h"
+#include "lower/index_support.h"
 #include "lower/loss_reduction.h"
 #include "lower/reducing.h"
 
@@ -48,6 +49,7 @@ Targets TargetsOf(Context& c, const Likelihoods& l) {
   Value outside =
       hlo::Or(hlo::Lt(l.target, 0.0), hlo::Ge(l.target, static_cast<double>(l.classes)));
   t.wrong = hlo::And(t.counted, outside);
+  ReportBadIndices(l.target, t.wrong, l.classes);
   Value weight = hlo::ConstantLike(hlo::Convert(l.target, l.x.dtype()), 1);
   if (c.Has("weight") && l.classes > 0) {
     weight = hlo::Take(c.TensorAs("weight", l.x.dtype()), l.target);

@@ -131,7 +131,8 @@ Outcome WeightNormBackward(Context& c) {
   return {Finished(c, grad_v, 0), Finished(c, along / norm, 1)};
 }
 
-constexpr Traits kUpdatesStatistics{.also_writes = "running_mean,running_var"};
+constexpr Traits kUpdatesStatistics{.also_writes = "running_mean,running_var",
+                                    .own_result_sizes = true};
 
 const Row kRows[] = {
     {"native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "

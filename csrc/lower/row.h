@@ -50,6 +50,8 @@ struct Traits {
   // Tensor arguments that PyTorch wants in one dtype ("self,mat2"); its meta kernels do not all
   // check.
   std::string_view same_dtype = {};
+  // The CPU's results differ in size from what the meta kernel says: the lowering's are right.
+  bool own_result_sizes = false;
   // Draws random numbers: the generator's offset advances by this many draws per result element.
   int draws_per_element = 0;
   // The result is padded to its largest size along dim 0 and one more value (i64, rank 0) is

@@ -228,8 +228,11 @@ Outcome MaskedScatter(Context& c) {
   if (self.num_elements() == 0) return self;
   Value mask = hlo::BroadcastTo(c.TensorAs("mask", DType::kBool), out.dims);
   Value before = ExclusivePrefixSum(hlo::Convert(hlo::Flatten(mask), DType::kI64));
-  Value read = ReadFlat(c.TensorAs("source", out.dtype), hlo::Reshape(before, out.dims),
-                        Negative::kOutOfRange);
+  before = hlo::Reshape(before, out.dims);
+  const Value index = hlo::Select(mask, before, hlo::ZerosLike(before));
+  const Value source = c.TensorAs("source", out.dtype);
+  if (source.num_elements() == 0) return Unsupported{"masked_scatter from nothing"};
+  Value read = ReadFlat(source, index, Negative::kOutOfRange);
   return hlo::Select(mask, read, self);
 }
 

@@ -11,6 +11,9 @@ void SetPythonError(const Error& error) {
     case ErrorCode::kResourceExhausted:
       PyErr_SetString(py::module_::import("torch").attr("OutOfMemoryError").ptr(), error.what());
       return;
+    case ErrorCode::kOutOfRange:
+      PyErr_SetString(PyExc_IndexError, error.what());
+      return;
     case ErrorCode::kUnimplemented:
       PyErr_SetString(PyExc_NotImplementedError, error.what());
       return;

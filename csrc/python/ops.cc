@@ -66,7 +66,7 @@ double RawExecuteNs(const std::string& text, int inputs, int iterations) {
   for (int i = 0; i < iterations; ++i) {
     executable->Execute(arguments, outputs, 0);
     for (size_t k = 0; k < outputs.size(); ++k) {
-      const pjrt::Buffer drop(&client, outputs[k], DType::kF32, {4});
+      const pjrt::Buffer drop(&client, outputs[k], DType::kF32, {4}, 0);
     }
   }
   const auto elapsed = std::chrono::steady_clock::now() - start;

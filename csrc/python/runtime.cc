@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "aten/device.h"
+#include "pjrt/fork.h"
 #include "python/bindings.h"
 
 namespace py = pybind11;
@@ -82,10 +83,24 @@ void SetMode(const std::string& name) {
   exec::Runtime::Get().set_mode(name == "debug" ? exec::Mode::kDebug : exec::Mode::kEager);
 }
 
+// Some plugins end the process with an abort when it exits while they work.
+void WaitAtExit() {
+  exec::Runtime& runtime = exec::Runtime::Get();
+  if (!runtime.is_open() || pjrt::InForkedChild()) return;
+  const py::gil_scoped_release no_gil;
+  for (int device = 0; device < runtime.num_devices(); ++device) {
+    try {
+      runtime.Synchronize(device);
+    } catch (const Error&) {  // nobody is left to tell
+    }
+  }
+}
+
 }  // namespace
 
 void BindRuntime(py::module_& m) {
   using exec::Runtime;
+  py::module_::import("atexit").attr("register")(py::cpp_function(&WaitAtExit));
   m.def("set_config_provider", &SetConfigProvider);
   m.def("is_open", [] { return Runtime::Get().is_open(); });
   m.def("open", [] { Runtime::Get().client(); }, py::call_guard<py::gil_scoped_release>());

@@ -1,0 +1,37 @@
+// Faults that programs report about run-time data (an index out of range): remembered per device
+// and raised once, at the host's next wait for it.
+//
+// Reports are read only then, so an operation costs one small output and no transfer. Thread-safe.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "exec/device_buffer.h"
+
+namespace tpjrt::exec {
+
+class FaultLog {
+ public:
+  // `report` is i64[2]: {index, size + 1}, or {0, 0}. `op` outlives the log.
+  void Add(BufferRef report, const std::string* op);
+  // Reads all reports; throws kOutOfRange for the first fault and forgets the rest.
+  void Raise();
+
+ private:
+  struct Entry {
+    BufferRef report;
+    const std::string* op;
+  };
+  // A report past this many is read when it is added: memory stays bounded.
+  static constexpr size_t kCapacity = 4096;
+
+  void Read(const Entry& entry);
+
+  std::mutex mutex_;
+  std::deque<Entry> pending_;
+  std::string found_;  // the first fault among reports already read
+};
+
+}  // namespace tpjrt::exec

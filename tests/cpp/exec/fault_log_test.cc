@@ -1,0 +1,54 @@
+// Faults found by programs are raised once, with the op, the index and the size.
+#include "exec/fault_log.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "exec/runtime.h"
+#include "plugins_under_test.h"
+
+namespace tpjrt::exec {
+namespace {
+
+const std::string kOp = "aten::index.Tensor";
+
+BufferRef Report(int64_t index, int64_t limit) {
+  Runtime& runtime = Runtime::Get();
+  runtime.SetConfigProvider([] { return RuntimeConfig{test::PluginPaths().at(0), {}}; });
+  runtime.client();
+  const std::array words{index, limit};
+  const int64_t dims[] = {2};
+  return runtime.Upload(words.data(), *InternType(DType::kI64, dims), 0);
+}
+
+TEST(FaultLog, RaisesTheFirstFaultOnce) {
+  FaultLog log;
+  log.Add(Report(0, 0), &kOp);
+  log.Add(Report(7, 6), &kOp);
+  log.Add(Report(9, 4), &kOp);
+  try {
+    log.Raise();
+    FAIL() << "the fault was not raised";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfRange);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("aten::index.Tensor: index 7 is out of bounds for a dimension of size 5"),
+              std::string::npos)
+        << text;
+  }
+  EXPECT_NO_THROW(log.Raise());
+}
+
+TEST(FaultLog, KeepsAFaultWhoseReportWasReadToMakeRoom) {
+  FaultLog log;
+  log.Add(Report(3, 1), &kOp);
+  const BufferRef fine = Report(0, 0);
+  for (int i = 0; i < 5000; ++i) log.Add(fine, &kOp);
+  EXPECT_THROW(log.Raise(), Error);
+  EXPECT_NO_THROW(log.Raise());
+}
+
+}  // namespace
+}  // namespace tpjrt::exec
