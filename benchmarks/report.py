@@ -13,6 +13,7 @@ INTRODUCTION = """# Performance
 Written by `make bench`; do not edit. Ratios are of numbers taken in one run, rounds of both sides
 alternating, the best round of each. Nothing here is a timed test.
 """
+BUSY = 1.0  # load average before the run, whose own load comes later
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ def show(console: Console, parts: list[Section]) -> None:
 def markdown(machine: dict[str, str], parts: list[Section]) -> str:
     """The same tables as a document."""
     lines = [INTRODUCTION, *(f"- {key}: {value}" for key, value in machine.items())]
+    if float(machine["load"]) > BUSY:
+        lines += [
+            "",
+            "The machine was busy with other work: every number is higher than it has to be.",
+        ]
     for part in parts:
         lines += ["", f"## {part.title}", "", f"| {' | '.join(part.columns)} |"]
         lines.append("|" + "---|" * len(part.columns))
