@@ -167,7 +167,9 @@ std::vector<Binding> MakeBindings() {
     bindings.push_back(MakeBinding(*op, schema, Variant::kFunctional, row, std::nullopt));
     const bool functional = std::none_of(schema.arguments.begin(), schema.arguments.end(),
                                          [](const SchemaArg& a) { return a.written; });
-    if (!functional) continue;
+    // Their results' sizes are known only afterwards: out= goes another way (copy.cc, or the CPU).
+    const lower::Traits& traits = rows[i].row->traits;
+    if (!functional || traits.counted || traits.own_result_sizes) continue;
     for (const auto& [base, variant] :
          {std::pair{schema.name, Variant::kOut}, std::pair{schema.name + "_", Variant::kInplace}}) {
       for (const Overload& overload : Load(names, base)) {

@@ -182,6 +182,17 @@ at::Tensor& MaskedSelectOut(const at::Tensor& self, const at::Tensor& mask, at::
   return out.copy_(result);
 }
 
+at::Tensor& NonzeroOut(const at::Tensor& self, at::Tensor& out) {
+  TORCH_CHECK(out.scalar_type() == at::kLong,
+              "nonzero: Expected out tensor to have scalar type Long but got scalar type ",
+              out.scalar_type());
+  TORCH_CHECK(out.device() == self.device(), "nonzero: out is on ", out.device(), ", self on ",
+              self.device());
+  const at::Tensor result = at::nonzero(self);
+  at::native::resize_output(out, result.sizes());
+  return out.copy_(result);
+}
+
 void RecordStream(at::Tensor& /*self*/, c10::Stream /*stream*/) {}
 
 }  // namespace
@@ -195,6 +206,7 @@ void RegisterCopies() {
   library->impl("equal", TORCH_FN(Equal));
   library->impl("masked_select", TORCH_FN(MaskedSelect));
   library->impl("masked_select.out", TORCH_FN(MaskedSelectOut));
+  library->impl("nonzero.out", TORCH_FN(NonzeroOut));
   library->impl("record_stream", TORCH_FN(RecordStream));
   // Without these PyTorch's conjugation and negation fallbacks call each other without end.
   for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}) {

@@ -148,10 +148,11 @@ Value Digamma(Value x) {
 }
 
 Value Trigamma(Value x) {
-  // Reflected left of 1/2; the distance to the nearest whole number is exact.
+  // Reflected left of 1/2. The sine's argument is rounded as PyTorch's CPU kernel rounds it, which
+  // costs digits far from zero: its values are the reference.
   const Value left = hlo::Lt(x, 0.5);
   const Value y = hlo::Zeta(hlo::ConstantLike(x, 2.0), hlo::Select(left, 1.0 - x, x));
-  const Value sine = hlo::Sin((x - hlo::RoundEven(x)) * std::numbers::pi);
+  const Value sine = hlo::Sin(x * std::numbers::pi);
   const double pi_squared = std::numbers::pi * std::numbers::pi;
   return hlo::Select(left, pi_squared / (sine * sine) - y, y);
 }
