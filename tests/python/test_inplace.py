@@ -152,8 +152,7 @@ def test_a_write_that_cannot_be_is_refused(name: str, device: torch.device) -> N
     def program(where: torch.device) -> object:
         return INTEGER_ERRORS[name](torch.ones(3, dtype=torch.uint8, device=where))
 
-    got, want = same_error(program, device)
-    assert str(got) == str(want)
+    same_error(program, device)
 
 
 def test_leaf_that_requires_grad_is_protected(device: torch.device) -> None:
