@@ -156,10 +156,16 @@ void Call::AddInts(const c10::IValue& value) {
 }
 
 void Call::AddScalar(const c10::IValue& value, bool is_static) {
-  const uint64_t kind = value.isBool() ? 1 : value.isInt() ? 2 : value.isDouble() ? 3 : 4;
+  const uint64_t kind = value.isBool()       ? 1
+                        : value.isInt()      ? 2
+                        : value.isDouble()   ? 3
+                        : value.isUnsigned() ? 5
+                                             : 4;
   key_.Add(kind);
   if (!is_static) return;
-  if (value.isComplexDouble()) {
+  if (value.isUnsigned()) {
+    key_.Add(value.toUInt());
+  } else if (value.isComplexDouble()) {
     key_.AddDouble(value.toComplexDouble().real());
     key_.AddDouble(value.toComplexDouble().imag());
   } else if (value.isDouble()) {

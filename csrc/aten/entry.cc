@@ -14,7 +14,7 @@ namespace {
 
 using lower::ArgType;
 
-ir::Scalar ToScalar(const c10::IValue& value) {
+ir::Scalar ToScalar(const c10::IValue& value, bool is_static) {
   if (value.isBool()) return {value.toBool()};
   if (value.isInt()) return {value.toInt()};
   if (value.isDouble()) return {value.toDouble()};
@@ -22,7 +22,11 @@ ir::Scalar ToScalar(const c10::IValue& value) {
     const auto number = value.toComplexDouble();
     return {std::complex<double>(number.real(), number.imag())};
   }
-  return {value.toSymInt().guard_int(__FILE__, __LINE__)};
+  if (value.isSymInt()) return {value.toSymInt().guard_int(__FILE__, __LINE__)};
+  // Beyond int64: as a type it is an integer; its value is a run-time input or, where it is static,
+  // the nearest double would be wrong.
+  TORCH_CHECK(!is_static, "the integer ", value.toScalar().toUInt64(), " does not fit int64");
+  return {int64_t{0}};
 }
 
 ir::Input ToInput(const TensorUse& use) {
@@ -57,6 +61,12 @@ class ArgumentReader {
   }
 
  private:
+  bool IsStatic(const lower::SchemaArg& argument) const {
+    const auto& row = *call_.binding().registered;
+    const int index = row.schema.IndexOf(argument.name);
+    return index >= 0 && row.static_scalar[static_cast<size_t>(index)];
+  }
+
   ir::ValueId Next(const at::Tensor& tensor) { return tensor.defined() ? next_++ : ir::kNoValue; }
 
   ir::TensorList ReadTensors(const c10::IValue& value) {
@@ -82,7 +92,7 @@ class ArgumentReader {
         return ReadTensors(value);
       case ArgType::kScalar:
       case ArgType::kFloat:
-        return ToScalar(value);
+        return ToScalar(value, IsStatic(argument));
       case ArgType::kInt:
         return IntOf(value);
       case ArgType::kIntList:
@@ -181,6 +191,7 @@ class EntryMaker {
     entry_->counted = binding_.registered->row->traits.counted;
     BuildInputs();
     AskPyTorch();
+    AskCpu();
     if (NeedsResize()) return std::move(entry_);
     BuildOutputs();
     Compile();
@@ -243,6 +254,29 @@ class EntryMaker {
 
   const at::Tensor& TensorOf(const EntryTarget& target) const {
     return *call_.uses()[static_cast<size_t>(target.use)].tensor;
+  }
+
+  // The meta kernels are more lenient than the CPU's: what the CPU refuses is refused, and where
+  // the two disagree on a result's dtype the CPU is right.
+  void AskCpu() {
+    const std::string_view family = binding_.registered->family;
+    const bool pointwise = IsOneOf(family, {"unary", "binary", "compare", "ternary", "activation"});
+    const bool empty = std::any_of(call_.uses().begin(), call_.uses().end(),
+                                   [](const TensorUse& use) { return use.tensor->numel() == 0; });
+    const bool reduces = IsOneOf(family, {"reduction", "arg_reduction", "sort", "scan"});
+    if (!pointwise && !(reduces && empty)) return;
+    const auto dtypes = TryOnCpu(binding_.op, call_.arguments(), /*shrink=*/pointwise);
+    auto& results = graph_.nodes[0].results;
+    for (size_t i = 0; i < entry_->targets.size() && i < dtypes.size(); ++i) {
+      EntryTarget& target = entry_->targets[i];
+      if (target.use >= 0 || !target.defined || target.dtype == dtypes[i]) continue;
+      target.dtype = dtypes[i];
+      if (i < results.size()) results[i].dtype = ToDType(dtypes[i]);
+    }
+  }
+
+  static bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
   }
 
   bool IsOut(const EntryTarget& target) const {

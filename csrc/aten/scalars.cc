@@ -13,6 +13,7 @@ template <typename T>
 T FromScalar(const c10::Scalar& value, bool checked) {
   if (checked) return value.to<T>();
   if (value.isComplex()) return c10::convert<T>(value.toComplexDouble());
+  if (value.type() == c10::ScalarType::UInt64) return c10::convert<T>(value.toUInt64());
   if (value.isFloatingPoint()) return c10::convert<T>(value.toDouble());
   return c10::convert<T>(value.toLong());
 }

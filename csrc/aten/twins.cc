@@ -11,9 +11,16 @@ at::Tensor Twins::Of(const at::Tensor& tensor) {
   for (const auto& [original, twin] : twins_) {
     if (original == tensor.unsafeGetTensorImpl()) return twin;
   }
-  at::Tensor twin =
-      at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device_));
-  if (device_ == c10::kCPU) twin.zero_();
+  const auto options = tensor.options().device(device_);
+  at::Tensor twin;
+  if (shrink_) {
+    std::vector<int64_t> sizes = tensor.sizes().vec();
+    for (int64_t& size : sizes) size = size > 1 ? 0 : size;
+    twin = at::ones(sizes, options);  // ones: an integer division by them is fine
+  } else {
+    twin = at::empty_strided(tensor.sizes(), tensor.strides(), options);
+    if (device_ == c10::kCPU) twin.zero_();
+  }
   twins_.emplace_back(tensor.unsafeGetTensorImpl(), twin);
   return twin;
 }

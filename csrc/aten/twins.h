@@ -13,12 +13,14 @@ namespace tpjrt::aten {
 // One twin per device tensor; the same tensor twice stays the same. CPU scalars stay as they are.
 class Twins {
  public:
-  explicit Twins(c10::DeviceType device) : device_(device) {}
+  // `shrink` makes every dim of more than one element empty: types and broadcasting stay.
+  explicit Twins(c10::DeviceType device, bool shrink = false) : device_(device), shrink_(shrink) {}
   at::Tensor Of(const at::Tensor& tensor);
   c10::IValue Of(const c10::IValue& value);
 
  private:
   c10::DeviceType device_;
+  bool shrink_;
   std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> twins_;
 };
 

@@ -29,6 +29,8 @@ Value Convert(Value x, DType dtype) {
   // saturates.
   if (IsFloat(from) && IsSmallInteger(dtype))
     return EmitConvert(EmitConvert(x, DType::kI32), dtype);
+  // Otherwise the compilers make a select of a product with it, and False * inf is no longer NaN.
+  if (from == DType::kBool && IsFloat(dtype)) return OptimizationBarrier(EmitConvert(x, dtype));
   return EmitConvert(x, dtype);
 }
 

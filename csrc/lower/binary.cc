@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "lower/families.h"
+#include "lower/integer_power.h"
 #include "lower/iterative_math.h"
 #include "lower/orthogonal.h"
 #include "lower/pointwise.h"
@@ -60,9 +61,11 @@ Value Scaled(Context& c, Value x, std::string_view factor) {
   if (x.dtype() == DType::kBool) {
     return hlo::And(x, hlo::Constant(x.builder(), x.dtype(), c.StaticDouble(factor), x.dims()));
   }
-  const Value alpha = IsInteger(x.dtype())
-                          ? hlo::ConstantInt(x.builder(), x.dtype(), c.StaticInt(factor), x.dims())
-                          : hlo::ConstantLike(x, c.StaticDouble(factor));
+  const Value alpha =
+      IsInteger(x.dtype())
+          ? hlo::Convert(hlo::ConstantInt(x.builder(), DType::kI64, c.StaticInt(factor), x.dims()),
+                         x.dtype())  // wraps: alpha = -1 for uint8
+          : hlo::ConstantLike(x, c.StaticDouble(factor));
   return x * alpha;
 }
 
@@ -134,6 +137,7 @@ Outcome RemainderOfScalar(Context& c) {
 // --- powers.
 Value Power(Value a, Value b) {
   if (a.dtype() == DType::kBool) return hlo::Or(a, hlo::Not(b));
+  if (IsInteger(a.dtype())) return IntegerPower(a, b);
   if (!IsComplex(a.dtype())) return hlo::Pow(a, b);
   // x^0 is 1 for every x, 0 too.
   return hlo::Select(hlo::Eq(b, 0.0), hlo::ConstantLike(a, 1.0), hlo::Pow(a, b));
@@ -170,8 +174,11 @@ Value StaticPower(Value x, double exponent) {
 Outcome PowTensorScalar(Context& c) {
   if (c.KindOf("exponent") == ScalarKind::kComplex) return Unsupported{"a complex exponent"};
   const DType type = c.Promoted({"self", "exponent"});
-  return hlo::Convert(StaticPower(Wide(c, "self", ComputeType(type)), c.StaticDouble("exponent")),
-                      type);
+  const Value x = Wide(c, "self", ComputeType(type));
+  if (IsInteger(type) && c.StaticInt("exponent") >= 0) {
+    return StaticIntegerPower(x, c.StaticInt("exponent"));
+  }
+  return hlo::Convert(StaticPower(x, c.StaticDouble("exponent")), type);
 }
 
 // --- extrema that ignore NaN.

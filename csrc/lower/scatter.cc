@@ -264,7 +264,9 @@ const Row kRows[] = {
      "unsafe=False) -> Tensor",
      IndexPut},
     {"put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", Put},
-    {"masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", MaskedFillScalar},
+    {"masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+     MaskedFillScalar,
+     {.checked_scalars = "value"}},
     {"masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", MaskedFillTensor},
     {"masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", MaskedScatter},
 };

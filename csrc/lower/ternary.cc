@@ -80,11 +80,13 @@ Outcome AddCDiv(Context& c) {
 
 constexpr Row kRows[] = {
     {"where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", Where},
-    {"clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", Clamp<false>},
+    {"clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+     Clamp<false>,
+     {.checked_scalars = "min,max"}},
     {"clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", Clamp<true>},
-    {"clamp_min(Tensor self, Scalar min) -> Tensor", ClampMin<false>},
+    {"clamp_min(Tensor self, Scalar min) -> Tensor", ClampMin<false>, {.checked_scalars = "min"}},
     {"clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", ClampMin<true>},
-    {"clamp_max(Tensor self, Scalar max) -> Tensor", ClampMax<false>},
+    {"clamp_max(Tensor self, Scalar max) -> Tensor", ClampMax<false>, {.checked_scalars = "max"}},
     {"clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", ClampMax<true>},
     {"lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", LerpRow<false>},
     {"lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", LerpRow<true>},
