@@ -13,11 +13,12 @@
 namespace tpjrt::aten {
 namespace {
 
-constexpr size_t kSmallest = 256;  // bytes, and the alignment libraries expect of a device
+constexpr int kSmallestOrder = 8;  // 256 bytes: also the alignment libraries expect of a device
+constexpr int kOrders = 32;
 constexpr size_t kLargestRegion = size_t{1} << 45;
-constexpr size_t kSmallestRegion = size_t{1} << 36;
+constexpr size_t kSmallestRegion = size_t{1} << 40;
 
-// Power-of-two size classes with free lists over one bump-allocated region.
+// Power-of-two size classes, each with an equal part of the region, a free list and its owners.
 class Region {
  public:
   Region() {
@@ -25,43 +26,74 @@ class Region {
       void* base =
           mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (base == MAP_FAILED) continue;
-      next_ = reinterpret_cast<uintptr_t>(base);
-      end_ = next_ + size;
+      base_ = reinterpret_cast<uintptr_t>(base);
+      part_ = size / kOrders;
       return;
     }
   }
 
-  void* Take(size_t nbytes) {
-    const int order = Order(nbytes);
+  void* Take(size_t nbytes, void* owner) {
+    const int order = OrderOf(nbytes);
     const std::lock_guard lock(mutex_);
-    auto& list = free_[static_cast<size_t>(order)];
-    if (!list.empty()) {
-      void* address = list.back();
-      list.pop_back();
-      return address;
+    const size_t index =
+        order < kOrders ? TakeIndex(classes_[static_cast<size_t>(order)], order) : kNone;
+    if (index == kNone) {
+      Fail(ErrorCode::kResourceExhausted, "out of memory: no address range of ", nbytes,
+           " bytes is left");
     }
-    const size_t size = size_t{1} << order;
-    if (end_ - next_ < size) {
-      Fail(ErrorCode::kResourceExhausted, "no address range of ", nbytes, " bytes is left");
-    }
-    const uintptr_t address = next_;
-    next_ += size;
-    return reinterpret_cast<void*>(address);
+    classes_[static_cast<size_t>(order)].owners[index] = owner;
+    return reinterpret_cast<void*>(base_ + part_ * static_cast<size_t>(order) +
+                                   (index << (order + kSmallestOrder)));
   }
 
   void Return(void* address, size_t nbytes) {
+    const auto order = static_cast<size_t>(OrderOf(nbytes));
+    const uintptr_t offset = reinterpret_cast<uintptr_t>(address) - base_ - part_ * order;
+    const size_t index = offset >> (order + kSmallestOrder);
     const std::lock_guard lock(mutex_);
-    free_[static_cast<size_t>(Order(nbytes))].push_back(address);
+    classes_[order].owners[index] = nullptr;
+    classes_[order].free.push_back(index);
+  }
+
+  void* Owner(const void* address) {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    if (at < base_ || at >= base_ + part_ * kOrders) return nullptr;
+    const size_t order = (at - base_) / part_;
+    const uintptr_t offset = at - base_ - part_ * order;
+    const size_t index = offset >> (order + kSmallestOrder);
+    const std::lock_guard lock(mutex_);
+    const bool is_start = (index << (order + kSmallestOrder)) == offset;
+    const auto& owners = classes_[order].owners;
+    return is_start && index < owners.size() ? owners[index] : nullptr;
   }
 
  private:
-  static int Order(size_t nbytes) {
-    return std::bit_width(nbytes <= kSmallest ? kSmallest - 1 : nbytes - 1);
+  static constexpr size_t kNone = ~size_t{0};
+  struct SizeClass {
+    std::vector<void*> owners;
+    std::vector<size_t> free;
+  };
+
+  static int OrderOf(size_t nbytes) {
+    const int width = nbytes <= 1 ? 0 : std::bit_width(nbytes - 1);
+    return width <= kSmallestOrder ? 0 : width - kSmallestOrder;
   }
+  size_t TakeIndex(SizeClass& size_class, int order) const {
+    if (!size_class.free.empty()) {
+      const size_t index = size_class.free.back();
+      size_class.free.pop_back();
+      return index;
+    }
+    const size_t next = size_class.owners.size();
+    if (((next + 1) << (order + kSmallestOrder)) > part_) return kNone;
+    size_class.owners.push_back(nullptr);
+    return next;
+  }
+
   std::mutex mutex_;
-  uintptr_t next_ = 0;
-  uintptr_t end_ = 0;
-  std::array<std::vector<void*>, 64> free_;
+  uintptr_t base_ = 0;
+  size_t part_ = 0;
+  std::array<SizeClass, kOrders> classes_;
 };
 
 Region& TheRegion() {
@@ -71,10 +103,14 @@ Region& TheRegion() {
 
 }  // namespace
 
-void* TakeAddresses(size_t nbytes) { return nbytes == 0 ? nullptr : TheRegion().Take(nbytes); }
+void* TakeAddresses(size_t nbytes, void* owner) {
+  return nbytes == 0 ? nullptr : TheRegion().Take(nbytes, owner);
+}
 
 void ReturnAddresses(void* address, size_t nbytes) noexcept {
   if (address != nullptr) TheRegion().Return(address, nbytes);
 }
+
+void* OwnerOf(const void* address) { return TheRegion().Owner(address); }
 
 }  // namespace tpjrt::aten

@@ -7,8 +7,12 @@
 
 namespace tpjrt::aten {
 
-// nullptr for zero bytes. Throws Error(kResourceExhausted) when the region is used up.
-void* TakeAddresses(size_t nbytes);
+// Owned by `owner`, which OwnerOf finds again. nullptr for zero bytes. Throws
+// Error(kResourceExhausted) when no range is left.
+void* TakeAddresses(size_t nbytes, void* owner);
 void ReturnAddresses(void* address, size_t nbytes) noexcept;
+// The owner of the range that starts at `address`; nullptr for any other address. PyTorch makes
+// tensors over bare data pointers in places (legacy serialization).
+void* OwnerOf(const void* address);
 
 }  // namespace tpjrt::aten

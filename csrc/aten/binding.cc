@@ -136,6 +136,7 @@ std::vector<Overload> Load(const std::multimap<std::string, c10::OperatorName>& 
 }  // namespace
 
 Binding::Binding(c10::OperatorHandle handle) : op(handle), meta(handle) {
+  convolves = op.operator_name().name.find("convolution") != std::string::npos;
   if (op.operator_name().name == "aten::convolution_overrideable") {
     meta = c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution", "");
   }

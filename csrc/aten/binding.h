@@ -36,6 +36,7 @@ struct Binding {
   int draws_per_element = 0;
   bool own_use =
       false;  // called by the glue, not registered: PyTorch's kernel chooses devices first
+  bool convolves = false;   // a convolution or its backward: the memory format rule is the device's
   int index_argument = -1;  // of type Tensor?[] named "indices"
 
   const std::string& name() const { return name_; }

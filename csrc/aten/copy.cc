@@ -117,6 +117,11 @@ void CopyPlain(const at::Tensor& dst, const at::Tensor& src) {
 // `non_blocking` is allowed and copies are still complete on return: the source may be reused.
 at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& dst, bool /*non_blocking*/) {
   return Guarded([&] {
+    if (!at::is_expandable_to(self.sizes(), dst.sizes())) {
+      at::infer_size(dst.sizes(), self.sizes());  // throws where the two do not broadcast
+      TORCH_CHECK(false, "output with shape ", dst.sizes(), " doesn't match the broadcast shape ",
+                  at::infer_size(dst.sizes(), self.sizes()));
+    }
     if (dst.numel() == 0) return dst;
     const c10::OptionalDeviceGuard guard(OnDevice(dst) ? dst.device() : self.device());
     at::Tensor src = ResolvedValue(self);

@@ -42,12 +42,8 @@ void SetGeometry(EntryTarget& target, c10::ScalarType dtype, at::IntArrayRef siz
     return;
   }
   // Not dense (PyTorch's own result would have gaps or overlaps): row-major.
-  target.strides.resize(sizes.size());
-  int64_t stride = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    target.strides[i] = stride;
-    stride *= std::max<int64_t>(sizes[i], 1);
-  }
+  const std::vector<int64_t> row_major = RowMajorStrides(sizes);
+  target.strides.assign(row_major.begin(), row_major.end());
 }
 
 // The layout of a new result, empty for row-major.
@@ -86,7 +82,7 @@ class EntryMaker {
   // the lowering has to produce, and what an in-place or out= call must be able to hold.
   void AskPyTorch() {
     if (entry_->counted) return;
-    const auto answer = AskMeta(binding_.functional.value_or(binding_.meta), call_.arguments());
+    const auto answer = Answer();
     size_t next = 0;  // among the op's own results
     for (EntryTarget& target : entry_->targets) {
       const bool answered = answer && target.is_return && next < answer->results.size();
@@ -96,10 +92,18 @@ class EntryMaker {
       }
       const MetaResult& result = answer->results[next++];
       if (target.use < 0) SetResult(target, result);
+      if (target.use < 0 && binding_.convolves) PreferChannelsLast(target);
       if (IsOut(target)) CheckOut(target, result);
       if (binding_.functional) CheckHolds(target, result);
       AddNodeResult(target, result);
     }
+  }
+
+  std::optional<MetaAnswer> Answer() const {
+    if (binding_.name() == "aten::convolution_backward_overrideable") {
+      return ConvolutionGradients(call_.arguments());
+    }
+    return AskMeta(binding_.functional.value_or(binding_.meta), call_.arguments());
   }
 
   // The type of a result that the lowering has to produce.
@@ -153,6 +157,25 @@ class EntryMaker {
 
   static bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  // Convolutions give channels_last results when an input or the weight is laid out so, as the
+  // CPU's do; the meta kernels know only part of the rule and nothing of the gradients.
+  void PreferChannelsLast(EntryTarget& target) const {
+    const auto prefers = [](const TensorUse& use) {
+      const auto format = use.tensor->suggest_memory_format();
+      return format == c10::MemoryFormat::ChannelsLast ||
+             format == c10::MemoryFormat::ChannelsLast3d;
+    };
+    const auto& uses = call_.uses();
+    if (!target.defined || !std::any_of(uses.begin(), uses.end(), prefers)) return;
+    if (target.sizes.size() == 4) {
+      SetGeometry(target, target.dtype, target.sizes,
+                  c10::get_channels_last_strides_2d(target.sizes));
+    } else if (target.sizes.size() == 5) {
+      SetGeometry(target, target.dtype, target.sizes,
+                  c10::get_channels_last_strides_3d(target.sizes));
+    }
   }
 
   bool IsOut(const EntryTarget& target) const {
@@ -247,13 +270,7 @@ class EntryMaker {
   }
 
   static void SetRowMajor(EntryTarget& target, const hlo::Type& type) {
-    std::vector<int64_t> strides(type.dims.size());
-    int64_t stride = 1;
-    for (size_t i = type.dims.size(); i-- > 0;) {
-      strides[i] = stride;
-      stride *= std::max<int64_t>(type.dims[i], 1);
-    }
-    SetGeometry(target, ToScalarType(type.dtype), type.dims, strides);
+    SetGeometry(target, ToScalarType(type.dtype), type.dims, RowMajorStrides(type.dims));
   }
 
   void CheckType(const EntryTarget& target, const hlo::Type& type) const {

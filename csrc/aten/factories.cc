@@ -49,16 +49,6 @@ at::Tensor MakeEmpty(at::IntArrayRef sizes, at::IntArrayRef strides, c10::Scalar
   return MakeTensor(device, dtype, sizes, strides, exec::InternType(ToDType(dtype), dims));
 }
 
-std::vector<int64_t> RowMajor(at::IntArrayRef sizes) {
-  std::vector<int64_t> strides(sizes.size());
-  int64_t stride = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= std::max<int64_t>(sizes[i], 1);
-  }
-  return strides;
-}
-
 at::Tensor Empty(SymIntArrayRef symbolic_sizes, std::optional<c10::ScalarType> dtype,
                  std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                  std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format) {
@@ -66,7 +56,7 @@ at::Tensor Empty(SymIntArrayRef symbolic_sizes, std::optional<c10::ScalarType> d
     CheckOptions(layout, pin_memory);
     const auto sizes = C10_AS_INTARRAYREF_SLOW(symbolic_sizes);
     const auto format = memory_format.value_or(c10::MemoryFormat::Contiguous);
-    std::vector<int64_t> strides = RowMajor(sizes);
+    std::vector<int64_t> strides = RowMajorStrides(sizes);
     if (format == c10::MemoryFormat::ChannelsLast) {
       TORCH_CHECK(sizes.size() == 4, "required rank 4 tensor to use channels_last format");
       strides = c10::get_channels_last_strides_2d(sizes);
@@ -107,7 +97,7 @@ const at::Tensor& Resize(const at::Tensor& self, SymIntArrayRef symbolic_sizes,
                          std::optional<c10::MemoryFormat> memory_format) {
   return Guarded([&]() -> const at::Tensor& {
     const auto sizes = C10_AS_INTARRAYREF_SLOW(symbolic_sizes);
-    if (self.sizes() != sizes) SetGeometry(self, sizes, RowMajor(sizes));
+    if (self.sizes() != sizes) SetGeometry(self, sizes, RowMajorStrides(sizes));
     if (memory_format) self.unsafeGetTensorImpl()->empty_tensor_restride(*memory_format);
     return self;
   });
@@ -122,7 +112,8 @@ at::Tensor& SetStorageOffset(at::Tensor& self, at::Storage source, c10::SymInt o
                                 plain_sizes, plain_strides);
     self.unsafeGetTensorImpl()->set_storage_offset(offset.guard_int(__FILE__, __LINE__));
     const bool given = plain_strides.data() != nullptr;
-    SetGeometry(self, plain_sizes, given ? plain_strides : at::IntArrayRef(RowMajor(plain_sizes)));
+    SetGeometry(self, plain_sizes,
+                given ? plain_strides : at::IntArrayRef(RowMajorStrides(plain_sizes)));
     return self;
   });
 }

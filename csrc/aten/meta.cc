@@ -6,6 +6,7 @@
 
 #include <mutex>
 
+#include "aten/storage.h"
 #include "aten/twins.h"
 
 namespace tpjrt::aten {
@@ -76,6 +77,24 @@ std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
   } catch (const c10::NotImplementedError&) {
     return std::nullopt;
   }
+}
+
+MetaAnswer ConvolutionGradients(at::ArrayRef<c10::IValue> arguments) {
+  const at::Tensor& grad_output = arguments[0].toTensor();
+  const auto mask = arguments[9].toBoolList();
+  MetaAnswer answer;
+  for (size_t i = 0; i < 2; ++i) {
+    Append(mask.get(i) ? arguments[i + 1].toTensor() : at::Tensor(), &answer.results);
+    MetaResult& result = answer.results.back();
+    result.strides = RowMajorStrides(result.sizes);
+  }
+  MetaResult bias;
+  bias.defined = mask.get(2);
+  bias.dtype = grad_output.scalar_type();
+  bias.sizes = {grad_output.size(1)};
+  bias.strides = {1};
+  answer.results.push_back(std::move(bias));
+  return answer;
 }
 
 }  // namespace tpjrt::aten

@@ -31,4 +31,8 @@ struct MetaAnswer {
 std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
                                   at::ArrayRef<c10::IValue> arguments);
 
+// The same for convolution_backward_overrideable, which has no meta kernel: each gradient is typed
+// as what it is the gradient of.
+MetaAnswer ConvolutionGradients(at::ArrayRef<c10::IValue> arguments);
+
 }  // namespace tpjrt::aten

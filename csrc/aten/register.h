@@ -11,6 +11,7 @@ void RegisterFactories();
 void RegisterCopies();
 void RegisterOps();
 void RegisterAttention();
+void RegisterTransformer();
 void RegisterAutocast();
 void RegisterFallback();
 

@@ -17,13 +17,17 @@ void DeleteContext(void* context) { delete static_cast<StorageContext*>(context)
 }  // namespace
 
 StorageContext::StorageContext(int device_index, int64_t bytes, const exec::PhysicalType* physical)
-    : Slot(device_index, bytes, physical), address(TakeAddresses(static_cast<size_t>(bytes))) {}
+    : Slot(device_index, bytes, physical),
+      address(TakeAddresses(static_cast<size_t>(bytes), this)) {}
 
 StorageContext::~StorageContext() { ReturnAddresses(address, static_cast<size_t>(nbytes)); }
 
 exec::Slot& SlotOf(const at::TensorBase& tensor) {
   TORCH_CHECK(tensor.has_storage(), "a tensor without storage was used on this device");
   auto* context = ContextOf(tensor.storage().unsafeGetStorageImpl());
+  if (context == nullptr && tensor.device().type() == kDevice) [[unlikely]] {
+    context = static_cast<StorageContext*>(OwnerOf(tensor.storage().data()));
+  }
   TORCH_CHECK(tensor.device().type() == kDevice && context != nullptr,
               "expected a tensor on the device, got one on ", tensor.device());
   return *context;
@@ -49,6 +53,16 @@ at::Tensor MakeTensor(int device, c10::ScalarType dtype, at::IntArrayRef sizes,
       c10::scalarTypeToTypeMeta(dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return at::Tensor(std::move(tensor));
+}
+
+std::vector<int64_t> RowMajorStrides(at::IntArrayRef sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= std::max<int64_t>(sizes[i], 1);
+  }
+  return strides;
 }
 
 bool DenseOrder(at::IntArrayRef sizes, at::IntArrayRef strides, std::vector<int64_t>* order) {

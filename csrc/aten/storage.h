@@ -40,6 +40,7 @@ at::Tensor MakeTensor(int device, c10::ScalarType dtype, at::IntArrayRef sizes,
 // is not dense.
 const exec::PhysicalType* DenseType(c10::ScalarType dtype, at::IntArrayRef sizes,
                                     at::IntArrayRef strides);
+std::vector<int64_t> RowMajorStrides(at::IntArrayRef sizes);
 // The dim order of a dense geometry, outermost first; false if it is not dense.
 bool DenseOrder(at::IntArrayRef sizes, at::IntArrayRef strides, std::vector<int64_t>* order);
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/error.h"
 #include "hlo/elementwise.h"
 #include "lower/draws.h"
 #include "lower/philox.h"
@@ -47,10 +48,16 @@ uint64_t LargestRandom(DType dtype) {
 
 Outcome Random(Context& c) { return Integers(c, 0, LargestRandom(c.Result().dtype) + 1); }
 
-Outcome RandomTo(Context& c) { return Integers(c, 0, static_cast<uint64_t>(c.Int("to"))); }
+Outcome RandomTo(Context& c) {
+  const int64_t to = c.Int("to");
+  Require(to > 0, "random_ expects 'from' to be less than 'to', but got from=0 >= to=", to);
+  return Integers(c, 0, static_cast<uint64_t>(to));
+}
 
 Outcome RandomFrom(Context& c) {
   const int64_t from = c.Int("from");
+  Require(!c.Has("to") || from < c.Int("to"),
+          "random_ expects 'from' to be less than 'to', but got from=", from);
   const uint64_t end =
       c.Has("to") ? static_cast<uint64_t>(c.Int("to")) : LargestRandom(c.Result().dtype) + 1;
   return Integers(c, from, end - static_cast<uint64_t>(from));

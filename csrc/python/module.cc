@@ -32,6 +32,7 @@ PYBIND11_MODULE(_C, m) {
   aten::RegisterCopies();
   aten::RegisterOps();
   aten::RegisterAttention();
+  aten::RegisterTransformer();
   aten::RegisterAutocast();
   aten::RegisterFallback();
   aten::SetMetaLoader(&LoadPythonMetaKernels);

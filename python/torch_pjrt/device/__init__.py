@@ -76,10 +76,13 @@ from torch_pjrt.device.streams import (
 default_generators: tuple[torch.Generator, ...]
 
 
-def __getattr__(name: str) -> tuple[torch.Generator, ...]:
-    """`default_generators`, one per device: made when asked for, as counting may open a plugin."""
+def __getattr__(name: str) -> object:
+    """`default_generators`, one per device: made when asked for, as counting may open a plugin.
+    `_initialized`: torch.utils.checkpoint asks it whether there is random state to keep."""
     if name == "default_generators":
         return tuple(random._generators())
+    if name == "_initialized":
+        return is_initialized()
     raise AttributeError(f"module 'torch.{_utils.device_type()}' has no attribute {name!r}")
 
 
