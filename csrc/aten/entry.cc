@@ -103,7 +103,20 @@ class EntryMaker {
     if (binding_.name() == "aten::convolution_backward_overrideable") {
       return ConvolutionGradients(call_.arguments());
     }
-    return AskMeta(binding_.functional.value_or(binding_.meta), call_.arguments());
+    // Which strides a shape op gives to a permuted input is the CPU kernels' own choice (roll).
+    const bool cpu_strides = binding_.registered->family == "shape" && HasSmallPermutedInput();
+    return AskMeta(binding_.functional.value_or(binding_.meta), call_.arguments(),
+                   cpu_strides ? c10::kCPU : c10::kMeta);
+  }
+
+  bool HasSmallPermutedInput() const {
+    constexpr int64_t kSmall = int64_t{1} << 20;
+    bool permuted = false;
+    for (const TensorUse& use : call_.uses()) {
+      if (use.tensor->numel() > kSmall) return false;
+      permuted |= !use.tensor->is_contiguous();
+    }
+    return permuted;
   }
 
   // The type of a result that the lowering has to produce.

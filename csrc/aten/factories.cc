@@ -38,6 +38,7 @@ at::Tensor MakeEmpty(at::IntArrayRef sizes, at::IntArrayRef strides, c10::Scalar
   for (int64_t size : sizes) {
     TORCH_CHECK(size >= 0, "Trying to create tensor with negative dimension ", size, ": ", sizes);
   }
+  at::detail::computeStorageNbytesContiguous(sizes, c10::elementSize(dtype));  // throws on overflow
   if (const auto* type = DenseType(dtype, sizes, strides)) {
     return MakeTensor(device, dtype, sizes, strides, type);
   }

@@ -60,8 +60,8 @@ MetaAnswer Run(const c10::OperatorHandle& op, const c10::Stack& arguments) {
 void SetMetaLoader(std::function<void()> loader) { Loader() = std::move(loader); }
 
 std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
-                                  at::ArrayRef<c10::IValue> arguments) {
-  Twins twins(c10::kMeta);
+                                  at::ArrayRef<c10::IValue> arguments, c10::DeviceType device) {
+  Twins twins(device);
   c10::Stack stack;
   const size_t count = op.schema().arguments().size();
   for (size_t i = 0; i < count; ++i) stack.push_back(twins.Of(arguments[i]));

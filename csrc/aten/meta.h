@@ -29,7 +29,8 @@ struct MetaAnswer {
 // and dtype errors are thrown with PyTorch's own text. Nothing when PyTorch has no meta kernel for
 // it.
 std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
-                                  at::ArrayRef<c10::IValue> arguments);
+                                  at::ArrayRef<c10::IValue> arguments,
+                                  c10::DeviceType device = c10::kMeta);
 
 // The same for convolution_backward_overrideable, which has no meta kernel: each gradient is typed
 // as what it is the gradient of.

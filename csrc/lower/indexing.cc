@@ -24,11 +24,11 @@ Outcome Gather(Context& c) {
   Value index = c.Tensor("index");
   const Dims dims = self.rank() == 0 ? Dims{1} : self.dims();
   const int64_t dim = Context::WrapDim(c.Int("dim"), self.rank());
-  if (self.num_elements() == 0 || index.num_elements() == 0) {
-    return BadRead(c.builder(), self.dtype(), c.Result().dims);
-  }
+  const Value bad = BadRead(c.builder(), self.dtype(), c.Result().dims);
+  if (index.num_elements() == 0) return bad;
   if (index.rank() == 0) index = hlo::Unsqueeze(index, 0);
   CheckedIndex p = AlongDim(dims, dim, index);
+  if (self.num_elements() == 0) return bad;
   Value read = hlo::Take(hlo::Flatten(self), p.index);
   read = hlo::Select(p.valid, read, BadRead(c.builder(), read.dtype(), read.dims()));
   return hlo::Reshape(read, c.Result().dims);

@@ -34,7 +34,7 @@ def elementwise(d: torch.device) -> Program:
 @program
 def scalars_of_all_kinds(d: torch.device) -> Program:
     x = torch.arange(8, device=d)
-    return lambda: x * 2 + 0.5 - True + torch.tensor(3.0) + x.to(torch.bfloat16) * 0.1
+    return lambda: x * 2 + 0.5 + True + torch.tensor(3.0) + x.to(torch.bfloat16) * 0.1
 
 
 @program
