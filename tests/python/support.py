@@ -103,7 +103,7 @@ def arange(device: torch.device, *shape: int, dtype: torch.dtype = torch.float32
 
 
 def run_python(
-    code: str, timeout: float = 120, **environment: str
+    code: str, timeout: float = 300, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs `code` in a fresh interpreter; torch_pjrt's variables are only those given here."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TORCH_PJRT_")}
@@ -116,7 +116,7 @@ def run_python(
     )
 
 
-def output_of(code: str, timeout: float = 120, **environment: str) -> str:
+def output_of(code: str, timeout: float = 300, **environment: str) -> str:
     """What `code` prints in a fresh interpreter; fails with its error output."""
     done = run_python(code, timeout, **environment)
     assert done.returncode == 0, f"status {done.returncode}:\n{done.stdout}\n{done.stderr}"

@@ -154,6 +154,19 @@ def test_a_parameter_with_a_weak_reference_is_named(device: torch.device) -> Non
     assert watcher() is model[0].bias
 
 
+@pytest.mark.own_device
+def test_a_parameter_whose_graph_is_alive_is_named(device: torch.device) -> None:
+    """Its gradient would go to what is no longer the parameter."""
+    model = torch.nn.Linear(2, 2)
+    torch.ones(1, device=device)
+    y = model(torch.ones(1, 2))
+    with pytest.raises(RuntimeError, match=r"Linear\.weight"):
+        model.to(device)
+    y.sum().backward()
+    del y
+    assert model.to(device).weight.grad.device.type == device.type
+
+
 def test_moving_frees_the_old_memory(device: torch.device) -> None:
     module = torch.get_device_module(device)
     if device.type == "cpu":
