@@ -196,9 +196,21 @@ Value XTimes(Value x, Value y, UnaryFn log) {
 Value XLogY(Value x, Value y) { return XTimes(x, y, hlo::Log); }
 Value XLog1pY(Value x, Value y) { return XTimes(x, y, hlo::Log1p); }
 
-Outcome LogAddExpRow(Context& c) {
-  if (IsComplex(PromotedType(c))) return Unsupported{"complex logaddexp"};
-  return Floating<LogAddExp>(c);
+// Complex: the operand with the larger real part is taken out of the sum.
+Value ComplexLogAddExp(Value a, Value b) {
+  const Value real_a = hlo::Real(a);
+  const Value real_b = hlo::Real(b);
+  const Value larger = hlo::Ge(real_a, real_b);
+  const Value high = hlo::Select(larger, a, b);
+  const Value low = hlo::Select(larger, b, a);
+  const Value sum = high + hlo::Log1p(hlo::Exp(low - high));
+  const Value nothing =
+      hlo::And(hlo::IsInf(real_a), hlo::And(hlo::Eq(real_a, real_b), hlo::Lt(real_a, 0.0)));
+  return hlo::Select(nothing, high, sum);
+}
+
+Value AnyLogAddExp(Value a, Value b) {
+  return IsComplex(a.dtype()) ? ComplexLogAddExp(a, b) : LogAddExp(a, b);
 }
 
 Outcome Heaviside(Context& c) {
@@ -257,7 +269,7 @@ constexpr Row kRows[] = {
     {"copysign.Tensor(Tensor self, Tensor other) -> Tensor", Floating<CopySign>},
     {"nextafter(Tensor self, Tensor other) -> Tensor", Exact<hlo::NextAfter>},
     {"ldexp.Tensor(Tensor self, Tensor other) -> Tensor", Floating<Ldexp>},
-    {"logaddexp(Tensor self, Tensor other) -> Tensor", LogAddExpRow},
+    {"logaddexp(Tensor self, Tensor other) -> Tensor", Floating<AnyLogAddExp>},
     {"logaddexp2(Tensor self, Tensor other) -> Tensor", Floating<LogAddExp2>},
     {"xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Floating<XLogY>},
     {"special_xlog1py(Tensor self, Tensor other) -> Tensor", Floating<XLog1pY>},
