@@ -159,7 +159,7 @@ def test_a_parameter_whose_graph_is_alive_is_named(device: torch.device) -> None
     """Its gradient would go to what is no longer the parameter."""
     model = torch.nn.Linear(2, 2)
     torch.ones(1, device=device)
-    y = model(torch.ones(1, 2))
+    y = model(torch.ones(1, 2, requires_grad=True))  # its graph keeps the weight
     with pytest.raises(RuntimeError, match=r"Linear\.weight"):
         model.to(device)
     y.sum().backward()
