@@ -1,10 +1,11 @@
 // Sorting, the k best, and binary search in sorted sequences.
-#include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "hlo/control.h"
 #include "hlo/elementwise.h"
 #include "hlo/index.h"
+#include "hlo/linalg.h"
 #include "hlo/shape.h"
 #include "lower/families.h"
 #include "lower/reducing.h"
@@ -20,15 +21,41 @@ Outcome Sort(Context& c) {
   return {sorted.values, hlo::Convert(sorted.indices, DType::kI64)};
 }
 
+// The few largest of many floats: worth the compilers' own selection instead of a sort.
+bool SelectsFew(const Type& type, int64_t dim, int64_t k, bool largest) {
+  constexpr int64_t kMany = 256;
+  constexpr int64_t kFew = 8;  // one in kFew
+  if (type.dtype == DType::kF64 || !IsFloat(type.dtype) || type.rank() == 0) return false;
+  const int64_t length = type.dims[static_cast<size_t>(dim)];
+  return largest && k > 0 && length >= kMany && k * kFew <= length;
+}
+
+// That selection orders floats totally: without their signs, NaN is the largest and zeros are
+// equal.
+Sorted SelectFew(Value x, int64_t dim, int64_t k) {
+  Value numbers = hlo::Convert(x, DType::kF32);
+  numbers = hlo::Select(hlo::Eq(numbers, 0.0), hlo::ZerosLike(numbers), numbers);
+  Value nan = hlo::ConstantLike(numbers, std::numeric_limits<double>::quiet_NaN());
+  numbers = hlo::Select(hlo::IsNan(numbers), nan, numbers);
+  const int64_t last = x.rank() - 1;
+  const std::vector<Value> best = hlo::TopK(hlo::SwapDims(numbers, dim, last), k);
+  return {hlo::Convert(hlo::SwapDims(best[0], dim, last), x.dtype()),
+          hlo::SwapDims(best[1], dim, last)};
+}
+
 Outcome TopK(Context& c) {
   Value x = c.Tensor("self");
   const int64_t dim = Context::WrapDim(c.Int("dim"), x.rank());
+  const int64_t k = c.Int("k");
+  if (SelectsFew(x.type(), dim, k, c.Bool("largest"))) {
+    const Sorted best = SelectFew(x, dim, k);
+    return {best.values, hlo::Convert(best.indices, DType::kI64)};
+  }
   const Sorted sorted = SortAlong(x, dim, c.Bool("largest"));
   if (x.rank() == 0) {
     return {hlo::BroadcastTo(sorted.values, c.Result(0).dims),
             hlo::Constant(c.builder(), DType::kI64, 0, c.Result(1).dims)};
   }
-  const int64_t k = c.Int("k");
   return {hlo::SliceDim(sorted.values, dim, 0, k),
           hlo::Convert(hlo::SliceDim(sorted.indices, dim, 0, k), DType::kI64)};
 }
