@@ -204,7 +204,8 @@ def embedding_and_llama_block(d: torch.device) -> Program:
 
     def run() -> torch.Tensor:
         model.zero_grad()
-        loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+        # Without a cache transformers itself reads whether the positions are packed sequences.
+        loss = model(input_ids=ids, labels=ids, use_cache=True).loss
         loss.backward()
         return loss.detach()
 

@@ -20,13 +20,25 @@ READS_A_COUNT = {
     "nonzero": 1,
     "argwhere": 1,
     "masked_select": 1,
-    "unique": 1,
-    "unique_consecutive": 1,
+    "index_put": 1,  # with a mask for an index
+    "combinations": 4,  # of masked_select
     "equal": 1,
     "allclose": 1,
     "item": 1,
-    "repeat_interleave": 1,
-    "bincount": 1,
+    # PyTorch itself reads a number before it calls the device: a factorisation's info, a size or a
+    # bound given as a tensor, whether weights or variances are negative.
+    "linalg.cholesky": 1,
+    "linalg.inv": 1,
+    "linalg.lu_factor": 1,
+    "linalg.matrix_power": 1,
+    "linalg.tensorinv": 1,
+    "linspace.tensor_overload": 2,
+    "logspace.tensor_overload": 2,
+    "narrow": 1,
+    "corrcoef": 1,
+    "cov": 4,
+    "nn.functional.gaussian_nll_loss": 1,
+    "signal.windows.kaiser": 2,
 }
 
 
@@ -60,15 +72,15 @@ def test_native_operators_read_nothing(opinfo_records: list[Record]) -> None:
     reading = {
         r["op"]: r["reads"]
         for r in native
-        if r["reads"] > READS_A_COUNT.get(r["op"].split(" ")[0].split(".")[0], 0)
+        if r["reads"] > READS_A_COUNT.get(r["op"].split(" ")[0], 0)
     }
-    assert reading == {}
+    assert reading == {}, json.dumps(reading)
 
 
 def test_the_list_of_readers_is_current(opinfo_records: list[Record]) -> None:
     """An operator leaves READS_A_COUNT when it reads nothing (or is not native at all)."""
-    readers = {r["op"].split(" ")[0].split(".")[0] for r in opinfo_records if r["reads"] > 0}
-    assert sorted(set(READS_A_COUNT) - readers) == []
+    readers = {r["op"].split(" ")[0] for r in opinfo_records if r["reads"] > 0}
+    assert sorted(set(READS_A_COUNT) - readers) == [], sorted(readers)
 
 
 def test_the_proxy_is_what_runs(proxy_environment: dict[str, str]) -> None:
