@@ -176,7 +176,10 @@ at::Tensor MaskedSelect(const at::Tensor& self, const at::Tensor& mask) {
   TORCH_CHECK(mask.scalar_type() == at::kBool,
               "masked_select: expected BoolTensor for mask, but got ", mask.scalar_type());
   const auto both = at::expand_outplace(mask, self);
-  return at::index(*std::get<1>(both), {std::optional<at::Tensor>(*std::get<0>(both))});
+  const at::Tensor chosen = *std::get<0>(both);
+  const at::Tensor values = *std::get<1>(both);
+  if (values.dim() == 0) return MaskedSelect(values.unsqueeze(0), chosen.unsqueeze(0));
+  return at::index(values, {std::optional<at::Tensor>(chosen)});
 }
 
 at::Tensor& MaskedSelectOut(const at::Tensor& self, const at::Tensor& mask, at::Tensor& out) {

@@ -167,13 +167,19 @@ Outcome SoftplusBackward(Context& c) {
 constexpr double kGeluBeta = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 constexpr double kGeluCubic = 0.044715;
 
-Value GeluErf(Value x) { return x * 0.5 * (hlo::Erf(x * (std::numbers::sqrt2 / 2)) + 1.0); }
+// The compilers' erf ends a little short of 1, which x makes large: gelu(-1e10) must be 0.
+Value SaturatingErf(Value x) {
+  const double saturated = x.dtype() == DType::kF64 ? 6.0 : 4.0;
+  return hlo::Select(hlo::Gt(hlo::Abs(x), saturated), hlo::Sign(x), hlo::Erf(x));
+}
+
+Value GeluErf(Value x) { return x * 0.5 * (SaturatingErf(x * (std::numbers::sqrt2 / 2)) + 1.0); }
 Value GeluTanh(Value x) {
   const Value inner = (x + x * x * x * kGeluCubic) * kGeluBeta;
   return x * 0.5 * (hlo::Tanh(inner) + 1.0);
 }
 Value GeluErfGrad(Value grad, Value x) {
-  const Value cdf = (hlo::Erf(x * (std::numbers::sqrt2 / 2)) + 1.0) * 0.5;
+  const Value cdf = (SaturatingErf(x * (std::numbers::sqrt2 / 2)) + 1.0) * 0.5;
   const Value pdf = hlo::Exp(x * x * -0.5) * (kGeluBeta / 2);
   return grad * (cdf + x * pdf);
 }

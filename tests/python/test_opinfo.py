@@ -11,6 +11,21 @@ from opinfo import Record, declared, found
 
 pytestmark = pytest.mark.own_device
 
+# Where the CPU's answer is one of several right ones, or depends on its own rounding.
+OTHER_VALUES = {
+    "sort bfloat16": "the order of equal values when no stable sort is asked for",
+    "topk int64": "the order of equal values",
+    "log_softmax bfloat16": "the CPU rounds to bfloat16 between its steps",
+}
+OTHER_STRIDES = {
+    "argwhere": "rows of the result are contiguous; the CPU's columns are",
+    "fft.hfft2": "a result in the order of its dims; the CPU's library chooses another",
+    "fft.rfftn": "the same",
+    "linalg.lstsq": "runs on the CPU, whose result is copied row by row",
+    "linalg.lstsq.grad_oriented": "the same",
+    "nn.functional.max_unpool2d.grad": "row by row for a channels_last input",
+}
+
 
 def with_status(records: list[Record], *statuses: str) -> list[str]:
     return [f"{r['op']}: {r['detail']}" for r in records if r["status"] in statuses]
@@ -28,11 +43,19 @@ def test_no_operator_takes_the_process_down(opinfo_records: list[Record]) -> Non
 
 
 def test_no_operator_is_wrong(opinfo_records: list[Record]) -> None:
-    assert with_status(opinfo_records, "value") == []
+    wrong = [r for r in opinfo_records if r["op"] not in OTHER_VALUES]
+    assert with_status(wrong, "value") == []
+
+
+def test_the_lists_of_differences_are_current(opinfo_records: list[Record]) -> None:
+    status = {r["op"]: r["status"] for r in opinfo_records}
+    assert [op for op in OTHER_VALUES if status[op] != "value"] == []
+    assert [op for op in OTHER_STRIDES if status[op] != "strides"] == []
 
 
 def test_no_operator_has_other_strides(opinfo_records: list[Record]) -> None:
-    assert with_status(opinfo_records, "strides") == []
+    others = [r for r in opinfo_records if r["op"] not in OTHER_STRIDES]
+    assert with_status(others, "strides") == []
 
 
 def test_no_operator_fails(opinfo_records: list[Record]) -> None:
