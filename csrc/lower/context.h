@@ -31,7 +31,8 @@ class Context {
   // --- Tensors. Values have the tensor's logical sizes (views already applied).
   // The tensor in its own dtype.
   virtual Value Tensor(std::string_view name) = 0;
-  // The tensor converted to dtype (PyTorch's conversion). Prefer this to Tensor + Convert: a CPU scalar
+  // The tensor converted to dtype (PyTorch's conversion). Prefer this to Tensor + Convert: a CPU
+  // scalar
   // ("wrapped number") is then uploaded in that dtype instead of float64.
   virtual Value TensorAs(std::string_view name, DType dtype) = 0;
   // Type without creating anything.
@@ -65,8 +66,9 @@ class Context {
   virtual int num_results() = 0;
   virtual const Type& Result(int i = 0) = 0;
 
-  // The promoted type of these tensor arguments, scalar arguments and tensor lists (torch.result_type:
-  // dimensioned tensors before 0-dim tensors before wrapped numbers and Scalars).
+  // The promoted type of these tensor arguments, scalar arguments and tensor lists
+  // (torch.result_type: dimensioned tensors before 0-dim tensors before wrapped numbers and
+  // Scalars).
   virtual DType Promoted(std::span<const std::string_view> names) = 0;
   DType Promoted(std::initializer_list<std::string_view> names) {
     return Promoted(std::span<const std::string_view>(names.begin(), names.size()));

@@ -7,10 +7,10 @@
 
 namespace tpjrt::lower {
 
-std::span<const Row> UnaryRows();          // unary.cc: exp, sqrt, erf, round, sign, isnan, ...
-std::span<const Row> BinaryRows();         // binary.cc: add, div, pow, atan2, fmod, ...
-std::span<const Row> CompareRows();        // compare.cc: eq, lt, logical_and, bitwise_or, isclose parts
-std::span<const Row> TernaryRows();        // ternary.cc: where, clamp, lerp, addcmul, addcdiv
+std::span<const Row> UnaryRows();    // unary.cc: exp, sqrt, erf, round, sign, isnan, ...
+std::span<const Row> BinaryRows();   // binary.cc: add, div, pow, atan2, fmod, ...
+std::span<const Row> CompareRows();  // compare.cc: eq, lt, logical_and, bitwise_or, isclose parts
+std::span<const Row> TernaryRows();  // ternary.cc: where, clamp, lerp, addcmul, addcdiv
 std::span<const Row> ActivationRows();     // activation.cc: relu, gelu, silu, ... and backward
 std::span<const Row> CreationRows();       // creation.cc: fill, arange, eye, linspace, tril_indices
 std::span<const Row> CopyRows();           // copy.cc: clone, copy, _to_copy, contiguous forms
@@ -26,13 +26,13 @@ std::span<const Row> AttentionRows();      // attention.cc: fused overrideable a
 std::span<const Row> LossRows();           // loss.cc: nll_loss, mse_loss, smooth_l1, bce, ...
 std::span<const Row> PoolingRows();        // pooling.cc: max/avg/adaptive pooling and backward
 std::span<const Row> ResamplingRows();     // resampling.cc: interpolate, grid_sample, pads
-std::span<const Row> ShapeRows();          // shape.cc: cat, flip, roll, repeat, tril, constant_pad_nd
-std::span<const Row> IndexRows();          // indexing.cc: index, gather, index_select, embedding
-std::span<const Row> ScatterRows();        // scatter.cc: scatter, index_put, index_add, masked_fill
-std::span<const Row> RandomRows();         // random.cc: uniform, normal, bernoulli, dropout, randperm
-std::span<const Row> LinalgRows();         // linalg.cc: cholesky, triangular solve, inverse
-std::span<const Row> ComplexRows();        // complex.cc: complex, polar, angle, view_as pieces
-std::span<const Row> OptimizerRows();      // optimizer.cc: fused and foreach steps
-std::span<const Row> DistanceRows();       // distance.cc: cdist, pdist, renorm
+std::span<const Row> ShapeRows();      // shape.cc: cat, flip, roll, repeat, tril, constant_pad_nd
+std::span<const Row> IndexRows();      // indexing.cc: index, gather, index_select, embedding
+std::span<const Row> ScatterRows();    // scatter.cc: scatter, index_put, index_add, masked_fill
+std::span<const Row> RandomRows();     // random.cc: uniform, normal, bernoulli, dropout, randperm
+std::span<const Row> LinalgRows();     // linalg.cc: cholesky, triangular solve, inverse
+std::span<const Row> ComplexRows();    // complex.cc: complex, polar, angle, view_as pieces
+std::span<const Row> OptimizerRows();  // optimizer.cc: fused and foreach steps
+std::span<const Row> DistanceRows();   // distance.cc: cdist, pdist, renorm
 
 }  // namespace tpjrt::lower

@@ -1,8 +1,8 @@
 // Index arithmetic shared by the families that read and write at computed positions.
 //
 // The device cannot raise: a read outside the tensor gives NaN (0 for types without NaN), a write
-// outside is dropped, and the program reports a fault that the host raises as IndexError at its next
-// wait. Never a clamp, so every read through hlo::Gather is masked here.
+// outside is dropped, and the program reports a fault that the host raises as IndexError at its
+// next wait. Never a clamp, so every read through hlo::Gather is masked here.
 #pragma once
 
 #include <span>

@@ -37,11 +37,12 @@ struct Parameter {
 struct Program {
   std::string text;
   std::vector<Parameter> parameters;
-  std::vector<hlo::Type> outputs;        // physical types, one per graph output
-  std::vector<bool> output_defined;      // false: the lowering left this result undefined
-  // One more output, last: i64[2], {index, size + 1} of an index out of range, {0, 0} when there is none.
+  std::vector<hlo::Type> outputs;    // physical types, one per graph output
+  std::vector<bool> output_defined;  // false: the lowering left this result undefined
+  // One more output, last: i64[2], {index, size + 1} of an index out of range, {0, 0} when there is
+  // none.
   bool reports_faults = false;
-  std::string unsupported;               // not empty: no program, and why
+  std::string unsupported;  // not empty: no program, and why
 };
 
 Program LowerGraph(const ir::Graph& graph);

@@ -90,7 +90,8 @@ ScalarKind NodeContext::KindOf(std::string_view name) {
 
 double NodeContext::StaticDouble(std::string_view name) {
   Check(row_.static_scalar[static_cast<size_t>(IndexOf(name))], "lowering of ",
-        row_.schema.FullName(), " reads the number '", name, "' that its row does not list as static");
+        row_.schema.FullName(), " reads the number '", name,
+        "' that its row does not list as static");
   return std::visit(
       [](auto value) -> double {
         if constexpr (std::is_same_v<decltype(value), std::complex<double>>) {
@@ -117,7 +118,9 @@ std::string NodeContext::String(std::string_view name) { return Get<std::string>
 DType NodeContext::Dtype(std::string_view name) { return Get<DType>(name, "a dtype"); }
 
 Value NodeContext::Seed() { return inputs_.RandomState(node_index_, Parameter::Kind::kSeed); }
-Value NodeContext::Offset() { return inputs_.RandomState(node_index_, Parameter::Kind::kDrawOffset); }
+Value NodeContext::Offset() {
+  return inputs_.RandomState(node_index_, Parameter::Kind::kDrawOffset);
+}
 
 const Type& NodeContext::Result(int i) {
   Check(static_cast<size_t>(i) < results_.size(), "lowering of ", row_.schema.FullName(),

@@ -17,8 +17,9 @@ bool ProgramInputs::IsInput(ir::ValueId id) const {
 }
 
 Value ProgramInputs::Add(const Parameter& parameter, const hlo::Dims& dims) {
-  const auto key = std::make_tuple(static_cast<int>(parameter.kind), parameter.input, parameter.node,
-                                   parameter.argument, static_cast<int>(parameter.dtype));
+  const auto key =
+      std::make_tuple(static_cast<int>(parameter.kind), parameter.input, parameter.node,
+                      parameter.argument, static_cast<int>(parameter.dtype));
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
   const Value value = builder_.Parameter(hlo::Type{parameter.dtype, dims});
   parameters_.push_back(parameter);

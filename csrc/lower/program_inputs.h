@@ -1,5 +1,5 @@
-// The values of a graph while it is lowered: inputs become parameters when a lowering first asks for
-// them (an input nobody reads costs nothing), results are set as nodes are lowered.
+// The values of a graph while it is lowered: inputs become parameters when a lowering first asks
+// for them (an input nobody reads costs nothing), results are set as nodes are lowered.
 #pragma once
 
 #include <map>

@@ -10,8 +10,10 @@ namespace tpjrt::lower {
 namespace {
 
 std::string_view Trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -66,17 +68,18 @@ ArgType KindOf(std::string_view type, bool* optional) {
   }
   const bool list = IsList(&type);
   if (list && !type.empty() && type.back() == '?') type.remove_suffix(1);  // Tensor?[]
-  static constexpr std::array<std::pair<std::string_view, std::pair<ArgType, ArgType>>, 9> kKinds = {{
-      {"Tensor", {ArgType::kTensor, ArgType::kTensorList}},
-      {"Scalar", {ArgType::kScalar, ArgType::kScalarList}},
-      {"float", {ArgType::kFloat, ArgType::kFloatList}},
-      {"int", {ArgType::kInt, ArgType::kIntList}},
-      {"SymInt", {ArgType::kInt, ArgType::kIntList}},
-      {"bool", {ArgType::kBool, ArgType::kBoolList}},
-      {"ScalarType", {ArgType::kDType, ArgType::kOther}},
-      {"str", {ArgType::kString, ArgType::kOther}},
-      {"Generator", {ArgType::kGenerator, ArgType::kOther}},
-  }};
+  static constexpr std::array<std::pair<std::string_view, std::pair<ArgType, ArgType>>, 9> kKinds =
+      {{
+          {"Tensor", {ArgType::kTensor, ArgType::kTensorList}},
+          {"Scalar", {ArgType::kScalar, ArgType::kScalarList}},
+          {"float", {ArgType::kFloat, ArgType::kFloatList}},
+          {"int", {ArgType::kInt, ArgType::kIntList}},
+          {"SymInt", {ArgType::kInt, ArgType::kIntList}},
+          {"bool", {ArgType::kBool, ArgType::kBoolList}},
+          {"ScalarType", {ArgType::kDType, ArgType::kOther}},
+          {"str", {ArgType::kString, ArgType::kOther}},
+          {"Generator", {ArgType::kGenerator, ArgType::kOther}},
+      }};
   for (const auto& [name, kinds] : kKinds) {
     if (name == type) return list ? kinds.second : kinds.first;
   }
@@ -122,13 +125,15 @@ std::string Schema::FullName() const { return overload.empty() ? name : name + "
 Schema ParseSchema(std::string_view text) {
   const size_t open = text.find('(');
   const size_t arrow = text.rfind("->");
-  Require(open != std::string_view::npos && arrow != std::string_view::npos, "bad schema '", text, "'");
+  Require(open != std::string_view::npos && arrow != std::string_view::npos, "bad schema '", text,
+          "'");
   const size_t close = text.rfind(')', arrow);
   Require(close != std::string_view::npos && close > open, "bad schema '", text, "'");
 
   Schema schema;
   std::string_view name = Trim(text.substr(0, open));
-  if (const size_t colons = name.find("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
+  if (const size_t colons = name.find("::"); colons != std::string_view::npos)
+    name.remove_prefix(colons + 2);
   const size_t dot = name.find('.');
   schema.name = std::string(name.substr(0, dot));
   if (dot != std::string_view::npos) schema.overload = std::string(name.substr(dot + 1));

@@ -32,8 +32,8 @@ struct SchemaArg {
   std::string type;  // as written
   ArgType kind = ArgType::kOther;
   bool optional = false;
-  bool written = false;       // Tensor(a!)
-  bool is_out = false;        // keyword-only and written
+  bool written = false;  // Tensor(a!)
+  bool is_out = false;   // keyword-only and written
   bool keyword_only = false;
 };
 
