@@ -19,7 +19,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CMAKE := $(BIN)/cmake
 CONFIGURE := $(CMAKE) -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(BIN)/ninja -DPython_EXECUTABLE=$(PY)
 BUILD := $(CMAKE) --build
-CTEST = TPJRT_TEST_PLUGINS=$$($(PY) scripts/test_plugins.py) $(BIN)/ctest --output-on-failure
+PLUGINS = $$($(PY) scripts/test_plugins.py)
+CTEST = $(BIN)/ctest --output-on-failure
 CPP_FILES = $(wildcard $(foreach d,csrc/* tests/cpp tests/cpp/* tests/proxy_plugin benchmarks,$d/*.cc $d/*.h))
 CORE_FILES = $(wildcard $(foreach d,base pjrt hlo ir lower exec,csrc/$d/*.cc))
 
@@ -33,21 +34,26 @@ demo: extension  ## set up, build, embed real sentences with MiniLM on the devic
 	@$(BIN)/torch-pjrt demo
 
 .PHONY: test
-test: build core-test asan py-test  ## set up, build, then every test
+test: build cpp-test asan py-test  ## set up, build, then every test
 
 .PHONY: core-test
-core-test: build/release/build.ninja  ## rebuild the core alone and run its C++ tests
+core-test: build/release/build.ninja  ## rebuild the core alone, C++ tests on the default plugin
 	@$(BUILD) build/release -j $(JOBS) --target core_tests
-	@$(CTEST) --test-dir build/release
+	@plugins=$(PLUGINS); TPJRT_TEST_PLUGINS=$${plugins%%:*} $(CTEST) --test-dir build/release
+
+.PHONY: cpp-test
+cpp-test: build  ## the C++ tests on every CPU plugin
+	@TPJRT_TEST_PLUGINS=$(PLUGINS) $(CTEST) --test-dir build/release
 
 .PHONY: asan
 asan: build/asan/build.ninja  ## the C++ tests under AddressSanitizer and UBSan
 	@$(BUILD) build/asan -j $(JOBS) --target core_tests
-	@ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir build/asan
+	@export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1; \
+	  TPJRT_TEST_PLUGINS=$(PLUGINS) $(CTEST) --test-dir build/asan
 
 .PHONY: py-test
 py-test: build  ## the Python tests alone
-	@TPJRT_TEST_PLUGINS=$$($(PY) scripts/test_plugins.py) $(BIN)/pytest
+	@TPJRT_TEST_PLUGINS=$(PLUGINS) $(BIN)/pytest
 
 .PHONY: lint
 lint: $(DEPS)  ## ruff, mypy and clang-format
