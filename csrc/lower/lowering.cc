@@ -64,13 +64,22 @@ void RequireOneDtype(const ir::Node& node, const RegisteredRow& row, const Progr
   }
 }
 
+// What the row's function makes of the node; its errors name the op.
+Outcome Lowered(const RegisteredRow& row, Context& context) {
+  try {
+    return row.row->lower(context);
+  } catch (const Error& error) {
+    throw Error(error.code(), StrCat(row.schema.FullName(), ": ", error.what()));
+  }
+}
+
 // Lowers one node; false and the reason when its case is not supported.
 bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
   const ir::Node& node = graph.nodes[static_cast<size_t>(index)];
   const RegisteredRow& row = Registry::Get().row(node.row);
   RequireOneDtype(node, row, inputs);
   NodeContext context(graph, index, inputs);
-  const Outcome outcome = row.row->lower(context);
+  const Outcome outcome = Lowered(row, context);
   if (!outcome.ok()) {
     *reason = outcome.reason();
     return false;
