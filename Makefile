@@ -48,7 +48,7 @@ cpp-test: build  ## the C++ tests on every CPU plugin
 .PHONY: asan
 asan: build/asan/build.ninja  ## the C++ tests under AddressSanitizer and UBSan
 	@$(BUILD) build/asan -j $(JOBS) --target core_tests
-	@export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1; \
+	@export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1; \
 	  TPJRT_TEST_PLUGINS=$(PLUGINS) $(CTEST) --test-dir build/asan
 
 .PHONY: py-test
