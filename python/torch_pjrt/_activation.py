@@ -8,6 +8,7 @@ programs run undisturbed and raises the reason on every use of the device.
 from __future__ import annotations
 
 import os
+import sys
 from types import ModuleType
 
 import torch
@@ -102,6 +103,10 @@ def _register(name: str, module: ModuleType) -> None:
         )
     backend_registration.rename_privateuse1_backend(name)
     torch._register_device_module(name, module)  # type: ignore[no-untyped-call]
+    prefix = f"{module.__name__}."
+    for submodule in [n for n in sys.modules if n.startswith(prefix)]:
+        # `import torch.<name>.random` must find this module, not run its file a second time.
+        sys.modules[f"torch.{name}.{submodule.removeprefix(prefix)}"] = sys.modules[submodule]
 
 
 class _SwapOnceUsed:

@@ -1,6 +1,7 @@
 """torch.<device>: everything that libraries ask of a device module."""
 
 import gc
+import importlib
 
 import pytest
 import torch
@@ -18,7 +19,9 @@ def test_it_is_registered(module: object, device: torch.device) -> None:
     assert getattr(torch, device.type) is module
     assert torch.get_device_module(f"{device.type}:1") is module
     assert torch.get_device_module() is module
-    assert __import__(f"torch.{device.type}", fromlist=["x"]) is module
+    assert importlib.import_module(f"torch.{device.type}") is module
+    for part in ("amp", "memory", "random"):
+        assert importlib.import_module(f"torch.{device.type}.{part}") is getattr(module, part)
 
 
 def test_all_names_exist(module: object) -> None:
