@@ -195,7 +195,7 @@ def test_tensors_go_to_a_spawned_process_as_copies(tmp_path: Path, device: torch
     path.write_text(
         "import torch\n"
         "def work(queue):\n"
-        f"    queue.put(torch.ones(3, device={device.type!r}).cpu())\n"
+        f"    queue.put(torch.ones(3, device={device.type!r}).cpu().numpy())\n"
         "if __name__ == '__main__':\n"
         f"    torch.ones(1, device={device.type!r})\n"
         "    context = torch.multiprocessing.get_context('spawn')\n"
