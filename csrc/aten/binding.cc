@@ -92,7 +92,6 @@ Binding MakeBinding(const c10::OperatorHandle& op, const Schema& schema, Variant
   binding.functional = std::move(functional);
   binding.arguments = schema.arguments;
   binding.targets = TargetsOf(binding, schema);
-  binding.num_returns = schema.num_results;
   binding.own_use = StaysWithPyTorch(schema.FullName());
   binding.draws_per_element = binding.registered->row->traits.draws_per_element;
   const int indices = schema.IndexOf("indices");

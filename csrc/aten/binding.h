@@ -32,7 +32,6 @@ struct Binding {
   std::vector<lower::SchemaArg> arguments;  // this overload's, in order; out arguments last
   std::vector<Target> targets;
   std::vector<bool> written;  // per argument
-  int num_returns = 0;
   int draws_per_element = 0;
   bool own_use =
       false;  // called by the glue, not registered: PyTorch's kernel chooses devices first

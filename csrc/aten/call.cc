@@ -71,13 +71,6 @@ Call::Call(const Binding& binding, c10::Stack& stack)
   if (writes_) RefuseOverlap();
 }
 
-int Call::UseOf(int argument) const {
-  for (size_t i = 0; i < uses_.size(); ++i) {
-    if (uses_[i].argument == argument) return static_cast<int>(i);
-  }
-  return -1;
-}
-
 void Call::AddArgument(const lower::SchemaArg& argument, int index) {
   const c10::IValue& value = arguments_[static_cast<size_t>(index)];
   const bool written = binding_.written[static_cast<size_t>(index)];

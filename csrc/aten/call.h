@@ -35,8 +35,6 @@ class Call {
   at::ArrayRef<c10::IValue> arguments() const { return arguments_; }
   c10::SmallVector<TensorUse, 8>& uses() { return uses_; }
   const c10::SmallVector<TensorUse, 8>& uses() const { return uses_; }
-  // Index of the first use of an argument; -1 when it is None.
-  int UseOf(int argument) const;
   // A tensor argument is lazily conjugated or negated: PyTorch leaves some ops to handle that
   // themselves. Its value must be made first.
   bool has_lazy_bits() const { return has_lazy_bits_; }

@@ -1,8 +1,6 @@
 #include "aten/complaint.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "aten/twins.h"
 
@@ -21,39 +19,23 @@ int64_t Elements(at::ArrayRef<c10::IValue> arguments) {
   return total;
 }
 
-}  // namespace
-
-namespace {
-
 bool HasCpuKernel(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(c10::DispatchKey::CPU) ||
          op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
-}
-
-c10::Stack CallOnCpu(const c10::OperatorHandle& op, at::ArrayRef<c10::IValue> arguments,
-                     bool shrink) {
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const c10::impl::ExcludeDispatchKeyGuard no_python(c10::python_ks);
-  Twins twins(c10::kCPU, shrink);
-  c10::Stack stack;
-  const size_t count = op.schema().arguments().size();
-  for (size_t i = 0; i < count; ++i) stack.push_back(twins.Of(arguments[i]));
-  op.callBoxed(stack);
-  return stack;
 }
 
 }  // namespace
 
 void ThrowCpuComplaint(const c10::OperatorHandle& op, at::ArrayRef<c10::IValue> arguments) {
   if (Elements(arguments) > kLargestTry || !HasCpuKernel(op)) return;
-  CallOnCpu(op, arguments, /*shrink=*/false);
+  RunOnTwins(op, arguments, Twins(c10::kCPU));
 }
 
 std::vector<c10::ScalarType> TryOnCpu(const c10::OperatorHandle& op,
                                       at::ArrayRef<c10::IValue> arguments, bool shrink) {
   std::vector<c10::ScalarType> dtypes;
   if (!HasCpuKernel(op)) return dtypes;
-  for (const c10::IValue& value : CallOnCpu(op, arguments, shrink)) {
+  for (const c10::IValue& value : RunOnTwins(op, arguments, Twins(c10::kCPU, shrink))) {
     if (value.isTensor() && value.toTensor().defined()) {
       dtypes.push_back(value.toTensor().scalar_type());
     }

@@ -1,21 +1,12 @@
 #include "aten/meta.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
-
-#include <mutex>
 
 #include "aten/storage.h"
 #include "aten/twins.h"
 
 namespace tpjrt::aten {
 namespace {
-
-std::function<void()>& Loader() {
-  static auto* loader = new std::function<void()>();
-  return *loader;
-}
 
 void Append(const at::Tensor& tensor, std::vector<MetaResult>* results) {
   MetaResult result;
@@ -45,35 +36,16 @@ void AppendValue(const c10::IValue& value, std::vector<MetaResult>* results) {
   }
 }
 
-MetaAnswer Run(const c10::OperatorHandle& op, const c10::Stack& arguments) {
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const c10::impl::ExcludeDispatchKeyGuard no_python(c10::python_ks);
-  c10::Stack stack = arguments;
-  op.callBoxed(stack);
-  MetaAnswer answer;
-  for (const c10::IValue& value : stack) AppendValue(value, &answer.results);
-  return answer;
-}
-
 }  // namespace
-
-void SetMetaLoader(std::function<void()> loader) { Loader() = std::move(loader); }
 
 std::optional<MetaAnswer> AskMeta(const c10::OperatorHandle& op,
                                   at::ArrayRef<c10::IValue> arguments, c10::DeviceType device) {
-  Twins twins(device);
-  c10::Stack stack;
-  const size_t count = op.schema().arguments().size();
-  for (size_t i = 0; i < count; ++i) stack.push_back(twins.Of(arguments[i]));
   try {
-    return Run(op, stack);
-  } catch (const c10::NotImplementedError&) {
-    if (!Loader()) return std::nullopt;
-  }
-  static std::once_flag once;
-  std::call_once(once, Loader());
-  try {
-    return Run(op, stack);
+    MetaAnswer answer;
+    for (const c10::IValue& value : RunOnTwins(op, arguments, Twins(device))) {
+      AppendValue(value, &answer.results);
+    }
+    return answer;
   } catch (const c10::NotImplementedError&) {
     return std::nullopt;
   }

@@ -4,14 +4,10 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
-#include <functional>
 #include <optional>
 #include <vector>
 
 namespace tpjrt::aten {
-
-// Some meta kernels are Python's; this loads them (torch._meta_registrations) when one is missing.
-void SetMetaLoader(std::function<void()> loader);
 
 struct MetaResult {
   bool defined = true;            // a tensor

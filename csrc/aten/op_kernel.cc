@@ -29,12 +29,10 @@ class ScratchLease {
   ScratchLease() {
     if (depth_ == pool_.size()) pool_.push_back(std::make_unique<Scratch>());
     scratch_ = pool_[depth_++].get();
-    scratch_->operands.clear();
-    scratch_->destinations.clear();
-    scratch_->results.clear();
   }
   ~ScratchLease() {
     scratch_->operands.clear();
+    scratch_->destinations.clear();
     scratch_->results.clear();
     --depth_;
   }
@@ -172,7 +170,7 @@ void OpKernel::Run(c10::Stack* stack) {
     if (entry->report_type) scratch.destinations.push_back({nullptr, entry->report_type});
     exec::Execute(*entry->executable, device, scratch.operands, scratch.destinations,
                   &scratch.results);
-    Finish(*entry, call, scratch.results, stack);
+    Finish(*entry, call, device, scratch.results, stack);
     return;
   }
   Fallback(binding_.op, stack, entry->unsupported);
@@ -195,9 +193,8 @@ void OpKernel::ReportFaults(exec::BufferRef report, int device) {
   if (runtime.mode() == exec::Mode::kDebug) runtime.faults(device).Raise();
 }
 
-void OpKernel::Finish(const Entry& entry, Call& call, std::vector<exec::BufferRef>& results,
-                      c10::Stack* stack) {
-  const int device = call.device() < 0 ? CurrentDevice() : call.device();
+void OpKernel::Finish(const Entry& entry, Call& call, int device,
+                      std::vector<exec::BufferRef>& results, c10::Stack* stack) {
   c10::SmallVector<c10::IValue, 4> returns;
   size_t next = 0;
   for (const EntryTarget& target : entry.targets) {

@@ -19,7 +19,7 @@ class OpKernel final : public c10::OperatorKernel {
 
  private:
   void Run(c10::Stack* stack);
-  void Finish(const Entry& entry, Call& call, std::vector<exec::BufferRef>& results,
+  void Finish(const Entry& entry, Call& call, int device, std::vector<exec::BufferRef>& results,
               c10::Stack* stack);
   void ReportFaults(exec::BufferRef report, int device);
   void ResizeOutputs(const Entry& entry, Call& call);

@@ -1,6 +1,8 @@
 #include "aten/twins.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "aten/storage.h"
 
@@ -42,6 +44,17 @@ c10::IValue Twins::Of(const c10::IValue& value) {
     return list;
   }
   return value;
+}
+
+c10::Stack RunOnTwins(const c10::OperatorHandle& op, at::ArrayRef<c10::IValue> arguments,
+                      Twins twins) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_python(c10::python_ks);
+  c10::Stack stack;
+  const size_t count = op.schema().arguments().size();
+  for (size_t i = 0; i < count; ++i) stack.push_back(twins.Of(arguments[i]));
+  op.callBoxed(stack);
+  return stack;
 }
 
 }  // namespace tpjrt::aten

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
 
 #include <utility>
 #include <vector>
@@ -23,5 +25,10 @@ class Twins {
   bool shrink_;
   std::vector<std::pair<const c10::TensorImpl*, at::Tensor>> twins_;
 };
+
+// Runs `op` on twins of the first arguments (as many as it takes), below autograd and Python's
+// modes; returns its results. Throws what the op throws.
+c10::Stack RunOnTwins(const c10::OperatorHandle& op, at::ArrayRef<c10::IValue> arguments,
+                      Twins twins);
 
 }  // namespace tpjrt::aten

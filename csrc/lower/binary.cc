@@ -24,12 +24,16 @@ struct Pair {
 };
 Pair Operands(Context& c, DType type) { return {Wide(c, "self", type), Wide(c, "other", type)}; }
 
-// F in the promoted type, computed wide and rounded once.
+// F in `type`, computed wide and rounded once.
 template <BinaryFn F>
-Outcome Promoted(Context& c) {
-  const DType type = PromotedType(c);
+Outcome RoundedOnce(Context& c, DType type) {
   const Pair p = Operands(c, ComputeType(type));
   return hlo::Convert(F(p.a, p.b), type);
+}
+
+template <BinaryFn F>
+Outcome Promoted(Context& c) {
+  return RoundedOnce<F>(c, PromotedType(c));
 }
 
 // The same where F only selects or reads bits, so the promoted type itself is right.
@@ -42,9 +46,7 @@ Outcome Exact(Context& c) {
 // F is a float function: integers become the default float type.
 template <BinaryFn F>
 Outcome Floating(Context& c) {
-  const DType type = PromotedFloat(c);
-  const Pair p = Operands(c, ComputeType(type));
-  return hlo::Convert(F(p.a, p.b), type);
+  return RoundedOnce<F>(c, PromotedFloat(c));
 }
 
 // A polynomial of degree `n` at `x`.
