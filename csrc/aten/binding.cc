@@ -164,6 +164,7 @@ std::vector<Binding> MakeBindings() {
     const std::string printed = Print(op->schema());
     Check(printed == "aten::" + std::string(rows[i].row->schema), "row ", schema.FullName(),
           ": PyTorch's schema is ", printed);
+    if (rows[i].row->traits.captured_only) continue;
     bindings.push_back(MakeBinding(*op, schema, Variant::kFunctional, row, std::nullopt));
     const bool functional = std::none_of(schema.arguments.begin(), schema.arguments.end(),
                                          [](const SchemaArg& a) { return a.written; });

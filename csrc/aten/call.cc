@@ -1,35 +1,11 @@
 #include "aten/call.h"
 
-#include <ATen/MemoryOverlap.h>
-
-#include "aten/dtypes.h"
 #include "aten/storage.h"
-#include "lower/view.h"
 
 namespace tpjrt::aten {
 namespace {
 
 using lower::ArgType;
-
-// Words that start a tensor's part of the key; the rest of the word holds dtype and flags.
-enum Tag : uint64_t { kUndefined = 1, kHostScalar, kWhole, kViewed };
-
-uint64_t TagWord(Tag tag, c10::ScalarType dtype, uint64_t flags = 0) {
-  return static_cast<uint64_t>(tag) | (static_cast<uint64_t>(dtype) << 8) | (flags << 16);
-}
-
-bool IsPlain(const c10::TensorImpl& impl, const exec::PhysicalType& type, DType dtype) {
-  return type.dtype == dtype && impl.storage_offset() == 0 && impl.is_contiguous() &&
-         impl.sizes() == at::IntArrayRef(type.dims);
-}
-
-// Content nobody wrote yet may take the type of the first tensor that covers it.
-void AdoptType(exec::Slot& slot, const at::Tensor& tensor) {
-  if (slot.buffer || slot.poison || tensor.storage_offset() != 0) return;
-  if (static_cast<int64_t>(tensor.nbytes()) != slot.nbytes) return;
-  const auto* type = DenseType(tensor.scalar_type(), tensor.sizes(), tensor.strides());
-  if (type != nullptr && type->nbytes == slot.nbytes) slot.type = type;
-}
 
 }  // namespace
 
@@ -68,7 +44,7 @@ Call::Call(const Binding& binding, c10::Stack& stack)
   for (size_t i = 0; i < binding.arguments.size(); ++i) {
     AddArgument(binding.arguments[i], static_cast<int>(i));
   }
-  if (writes_) RefuseOverlap();
+  if (writes_) RefuseOverlap(uses_);
 }
 
 void Call::AddArgument(const lower::SchemaArg& argument, int index) {
@@ -171,91 +147,40 @@ void Call::AddScalar(const c10::IValue& value, bool is_static) {
 
 void Call::AddTensor(const at::Tensor& tensor, int index, bool written) {
   if (!tensor.defined()) {
-    key_.Add(kUndefined);
+    AddUndefined(key_);
     return;
   }
   if (tensor.device().type() == kDevice) {
-    AddDeviceTensor(tensor, index, written);
-    return;
-  }
-  TORCH_CHECK(tensor.is_cpu() && tensor.dim() == 0 && !written && tensor.layout() == c10::kStrided,
-              binding_.name(),
-              ": Expected all tensors to be on the same device, but found argument '",
-              binding_.arguments[static_cast<size_t>(index)].name, "' on ", tensor.device(),
-              " (sizes ", tensor.sizes(), ", ", tensor.scalar_type(), ") beside tensors on ",
-              c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_ < 0 ? 0 : device_)),
-              ". Move it with .to(device).");
-  AddHostScalar(tensor, index);
-}
-
-void Call::AddHostScalar(const at::Tensor& tensor, int index) {
-  const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-  key_.Add(TagWord(kHostScalar, tensor.scalar_type(), wrapped ? 1 : 0));
-  TensorUse use;
-  use.tensor = &tensor;
-  use.argument = index;
-  uses_.push_back(std::move(use));
-}
-
-void Call::AddDeviceTensor(const at::Tensor& tensor, int index, bool written) {
-  exec::Slot& slot = SlotOf(tensor);
-  if (device_ < 0) {
-    device_ = slot.device;
-  } else {
-    TORCH_CHECK(slot.device == device_, binding_.name(),
-                ": Expected all tensors to be on the same device, but found at least two devices, ",
-                c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_)), " and ",
-                tensor.device(), " (argument '",
-                binding_.arguments[static_cast<size_t>(index)].name, "')");
-  }
-  TensorUse use;
-  use.tensor = &tensor;
-  use.argument = index;
-  use.slot = &slot;
-  use.written = written;
-  writes_ |= written;
-  {
-    const std::lock_guard lock(slot.mutex);
-    if (!slot.buffer) [[unlikely]]
-      AdoptType(slot, tensor);
-    if (!written) use.buffer = exec::ReadLockedSlot(slot);
-    use.type = slot.type;
-  }
-  const c10::ScalarType scalar_type = tensor.scalar_type();
-  const DType dtype = ToDType(scalar_type);
-  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  if (impl.is_conj() || impl.is_neg()) [[unlikely]] {
-    TORCH_CHECK(!written, binding_.name(),
-                ": cannot write to a lazily conjugated or negated tensor; ",
-                "call .resolve_conj() or .resolve_neg() first");
-    has_lazy_bits_ = true;
-  }
-  if (IsPlain(impl, *use.type, dtype)) [[likely]] {
-    key_.Add(TagWord(kWhole, scalar_type, written ? 1 : 0));
-    key_.Add(reinterpret_cast<uint64_t>(use.type));
-  } else {
-    const auto dims = lower::ReinterpretedDims(use.type->dims, use.type->dtype, dtype);
-    use.form = lower::PlanForm(dims, impl.sizes(), impl.strides(), impl.storage_offset());
-    const uint64_t flags = (written ? 1 : 0) | (impl.storage_offset() == 0 ? 2 : 0) |
-                           (static_cast<uint64_t>(use.form) << 2);
-    key_.Add(TagWord(kViewed, scalar_type, flags));
-    key_.Add(reinterpret_cast<uint64_t>(use.type));
-    key_.AddList(impl.sizes());
-    for (const int64_t stride : impl.strides()) key_.AddSigned(stride);
-  }
-  uses_.push_back(std::move(use));
-}
-
-void Call::RefuseOverlap() const {
-  for (const TensorUse& use : uses_) {
-    if (!use.written) continue;
-    if (use.form != ir::Form::kWhole) at::assert_no_internal_overlap(*use.tensor);
-    for (const TensorUse& other : uses_) {
-      if (&other == &use || other.slot != use.slot || other.tensor == use.tensor) continue;
-      if (other.form == ir::Form::kWhole && use.form == ir::Form::kWhole) continue;
-      at::assert_no_partial_overlap(*use.tensor, *other.tensor);
+    CheckDevice(SlotOf(tensor).device, tensor, index);
+    uses_.push_back(UseDeviceTensor(tensor, written, key_));
+    writes_ |= written;
+    const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+    if (impl.is_conj() || impl.is_neg()) [[unlikely]] {
+      TORCH_CHECK(!written, binding_.name(),
+                  ": cannot write to a lazily conjugated or negated tensor; ",
+                  "call .resolve_conj() or .resolve_neg() first");
+      has_lazy_bits_ = true;
     }
+  } else {
+    TORCH_CHECK(
+        tensor.is_cpu() && tensor.dim() == 0 && !written && tensor.layout() == c10::kStrided,
+        binding_.name(), ": Expected all tensors to be on the same device, but found argument '",
+        binding_.arguments[static_cast<size_t>(index)].name, "' on ", tensor.device(), " (sizes ",
+        tensor.sizes(), ", ", tensor.scalar_type(), ") beside tensors on ",
+        c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_ < 0 ? 0 : device_)),
+        ". Move it with .to(device).");
+    uses_.push_back(UseHostScalar(tensor, key_));
   }
+  uses_.back().argument = index;
+}
+
+void Call::CheckDevice(int device, const at::Tensor& tensor, int index) {
+  if (device_ < 0) device_ = device;
+  TORCH_CHECK(device == device_, binding_.name(),
+              ": Expected all tensors to be on the same device, but found at least two devices, ",
+              c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_)), " and ",
+              tensor.device(), " (argument '", binding_.arguments[static_cast<size_t>(index)].name,
+              "')");
 }
 
 }  // namespace tpjrt::aten

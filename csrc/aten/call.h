@@ -6,22 +6,9 @@
 #include <c10/util/SmallVector.h>
 
 #include "aten/binding.h"
-#include "exec/slot.h"
-#include "ir/geometry.h"
-#include "ir/key.h"
+#include "aten/tensor_use.h"
 
 namespace tpjrt::aten {
-
-// One tensor of the call, in argument order (lists flattened).
-struct TensorUse {
-  const at::Tensor* tensor = nullptr;
-  int argument = -1;
-  exec::Slot* slot = nullptr;                // nullptr: a CPU scalar
-  const exec::PhysicalType* type = nullptr;  // the buffer's, when the key was made
-  exec::BufferRef buffer;                    // a reference to what is only read
-  ir::Form form = ir::Form::kWhole;
-  bool written = false;
-};
 
 class Call {
  public:
@@ -33,8 +20,8 @@ class Call {
   const ir::KeyBuilder& key() const { return key_; }
   const c10::IValue& argument(size_t i) const { return arguments_[i]; }
   at::ArrayRef<c10::IValue> arguments() const { return arguments_; }
-  c10::SmallVector<TensorUse, 8>& uses() { return uses_; }
-  const c10::SmallVector<TensorUse, 8>& uses() const { return uses_; }
+  TensorUses& uses() { return uses_; }
+  const TensorUses& uses() const { return uses_; }
   // A tensor argument is lazily conjugated or negated: PyTorch leaves some ops to handle that
   // themselves. Its value must be made first.
   bool has_lazy_bits() const { return has_lazy_bits_; }
@@ -43,16 +30,14 @@ class Call {
  private:
   void AddArgument(const lower::SchemaArg& argument, int index);
   void AddTensor(const at::Tensor& tensor, int index, bool written);
-  void AddHostScalar(const at::Tensor& tensor, int index);
-  void AddDeviceTensor(const at::Tensor& tensor, int index, bool written);
+  void CheckDevice(int device, const at::Tensor& tensor, int index);
   void AddScalar(const c10::IValue& value, bool is_static);
   void AddInts(const c10::IValue& value);
-  void RefuseOverlap() const;
 
   const Binding& binding_;
   at::ArrayRef<c10::IValue> arguments_;
   ir::KeyBuilder key_;
-  c10::SmallVector<TensorUse, 8> uses_;
+  TensorUses uses_;
   int device_ = -1;
   bool writes_ = false;
   bool has_lazy_bits_ = false;

@@ -24,23 +24,6 @@ ir::Scalar ToScalar(const c10::IValue& value, bool is_static) {
   return {int64_t{0}};
 }
 
-ir::Input ToInput(const TensorUse& use) {
-  ir::Input input;
-  input.dtype = ToDType(use.tensor->scalar_type());
-  input.geometry.sizes = use.tensor->sizes().vec();
-  if (use.slot == nullptr) {
-    input.kind = ir::Input::Kind::kHostScalar;
-    input.wrapped_number = use.tensor->unsafeGetTensorImpl()->is_wrapped_number();
-    return input;
-  }
-  input.geometry.strides = use.tensor->strides().vec();
-  input.geometry.form = use.form;
-  input.geometry.zero_offset = use.tensor->storage_offset() == 0;
-  input.buffer_dtype = use.type->dtype;
-  input.buffer_dims = use.type->dims;
-  return input;
-}
-
 // Walks a call's arguments and gives each tensor the number of its use.
 class ArgumentReader {
  public:
@@ -127,7 +110,7 @@ class ArgumentReader {
 
 std::vector<ir::Input> InputsOf(const Call& call) {
   std::vector<ir::Input> inputs;
-  for (const TensorUse& use : call.uses()) inputs.push_back(ToInput(use));
+  for (const TensorUse& use : call.uses()) inputs.push_back(InputOf(use));
   return inputs;
 }
 

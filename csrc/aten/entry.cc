@@ -46,14 +46,6 @@ void SetGeometry(EntryTarget& target, c10::ScalarType dtype, at::IntArrayRef siz
   target.strides.assign(row_major.begin(), row_major.end());
 }
 
-// The layout of a new result, empty for row-major.
-std::vector<int64_t> LayoutOf(const EntryTarget& target) {
-  std::vector<int64_t> order;
-  DenseOrder(target.sizes, target.strides, &order);
-  if (std::is_sorted(order.begin(), order.end())) order.clear();
-  return order;
-}
-
 class EntryMaker {
  public:
   explicit EntryMaker(Call& call) : call_(call), binding_(call.binding()) {}
@@ -231,7 +223,7 @@ class EntryMaker {
       if (target.use >= 0) {
         output.written_input = target.use;
       } else if (!untyped_ && !entry_->counted && target.defined) {
-        output.layout = LayoutOf(target);
+        output.layout = LayoutOf(target.sizes, target.strides);
       }
       graph_.outputs.push_back(std::move(output));
     }

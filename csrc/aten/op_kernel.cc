@@ -86,25 +86,11 @@ void FillOperands(const Entry& entry, Call& call, int device, Scratch& scratch) 
   for (const lower::Parameter& parameter : entry.parameters) {
     exec::Operand& operand = scratch.operands.emplace_back();
     switch (parameter.kind) {
-      case Kind::kBuffer: {
-        TensorUse& use = call.uses()[static_cast<size_t>(parameter.input)];
-        operand.slot = use.slot;
-        operand.type = use.type;
-        operand.buffer = use.buffer;
-        operand.may_donate = parameter.donated_to >= 0;
+      case Kind::kBuffer:
+      case Kind::kOffset:
+      case Kind::kHostScalar:
+        operand = OperandOf(parameter, call.uses()[static_cast<size_t>(parameter.input)], device);
         break;
-      }
-      case Kind::kOffset: {
-        const at::Tensor& tensor = *call.uses()[static_cast<size_t>(parameter.input)].tensor;
-        const int64_t offset = tensor.storage_offset();
-        operand.buffer = scalars.Get(exec::ScalarBits::Of(DType::kI64, offset), device);
-        break;
-      }
-      case Kind::kHostScalar: {
-        const at::Tensor& tensor = *call.uses()[static_cast<size_t>(parameter.input)].tensor;
-        operand.buffer = scalars.Get(ToBits(tensor, parameter.dtype), device);
-        break;
-      }
       case Kind::kScalar: {
         const c10::IValue& value = call.argument(static_cast<size_t>(parameter.argument));
         const auto bits = ToBits(value.toScalar(), parameter.dtype, parameter.checked);

@@ -97,6 +97,12 @@ const exec::PhysicalType* DenseType(c10::ScalarType dtype, at::IntArrayRef sizes
   return exec::InternType(ToDType(dtype), dims);
 }
 
+std::vector<int64_t> LayoutOf(at::IntArrayRef sizes, at::IntArrayRef strides) {
+  std::vector<int64_t> order;
+  if (!DenseOrder(sizes, strides, &order) || std::is_sorted(order.begin(), order.end())) return {};
+  return order;
+}
+
 at::Tensor ResolvedValue(const at::Tensor& tensor) {
   at::Tensor plain = tensor;
   if (plain.is_conj()) plain = at::conj_physical(plain._conj());

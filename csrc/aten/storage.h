@@ -44,6 +44,10 @@ std::vector<int64_t> RowMajorStrides(at::IntArrayRef sizes);
 // The dim order of a dense geometry, outermost first; false if it is not dense.
 bool DenseOrder(at::IntArrayRef sizes, at::IntArrayRef strides, std::vector<int64_t>* order);
 
+// A dense geometry's dim order as a lowering's output layout: empty for row-major and for
+// geometries that are not dense.
+std::vector<int64_t> LayoutOf(at::IntArrayRef sizes, at::IntArrayRef strides);
+
 // The tensor without lazy conjugation or negation: a new one where there was some.
 at::Tensor ResolvedValue(const at::Tensor& tensor);
 

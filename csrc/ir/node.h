@@ -50,8 +50,9 @@ struct TensorType {
 };
 
 struct Node {
-  int row = -1;                     // index in lower::Registry
-  std::vector<Argument> arguments;  // one per argument of the row's schema, in order
+  int row = -1;  // index in lower::Registry
+  // One per argument of the row's schema, in order. A Scalar for a tensor: a Python number.
+  std::vector<Argument> arguments;
   std::vector<TensorType> results;  // what PyTorch's meta kernel says
 };
 
@@ -80,6 +81,9 @@ struct Output {
 };
 
 struct Graph {
+  // Captured once, run many times (torch.compile): numbers among the arguments are constants of the
+  // program, and every result has exactly the type its node says.
+  bool captured = false;
   std::vector<Input> inputs;
   std::vector<Node> nodes;
   std::vector<Output> outputs;

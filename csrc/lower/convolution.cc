@@ -160,6 +160,8 @@ Outcome ConvolutionBackward(Context& c) {
   return results;
 }
 
+constexpr Traits kCaptured{.captured_only = true};
+
 const Row kRows[] = {
     {"convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, "
      "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt "
@@ -170,6 +172,14 @@ const Row kRows[] = {
      "SymInt groups, bool[3] output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor "
      "grad_bias)",
      ConvolutionBackward},
+    // What captured graphs call the same.
+    {"convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
+     "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+     Convolution, kCaptured},
+    {"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
+     "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] "
+     "output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+     ConvolutionBackward, kCaptured},
 };
 
 }  // namespace

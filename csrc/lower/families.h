@@ -34,5 +34,7 @@ std::span<const Row> LinalgRows();     // linalg.cc: cholesky, triangular solve,
 std::span<const Row> ComplexRows();    // complex.cc: complex, polar, angle, view_as pieces
 std::span<const Row> OptimizerRows();  // optimizer.cc: fused and foreach steps
 std::span<const Row> DistanceRows();   // distance.cc: cdist, pdist, renorm
+std::span<const Row> ViewRows();       // view_ops.cc: view, slice, select, ... in captured graphs
+std::span<const Row> FactoryRows();    // factory.cc: full, arange, rand, ... in captured graphs
 
 }  // namespace tpjrt::lower

@@ -39,14 +39,16 @@ Value WrittenStorage(const ir::Graph& graph, int input, Value update, ProgramInp
   return hlo::Reshape(back, in.buffer_dims);
 }
 
-void CheckResults(const RegisteredRow& row, const ir::Node& node, const Outcome& outcome) {
+void CheckResults(const RegisteredRow& row, const ir::Node& node, const Outcome& outcome,
+                  bool exact) {
   const size_t extra = row.row->traits.counted ? 1 : 0;
   Check(outcome.values().size() >= node.results.size() + extra, row.schema.FullName(), " returned ",
         outcome.values().size(), " values, ", node.results.size(), " are expected");
   for (size_t i = 0; i < node.results.size(); ++i) {
     const Value& value = outcome.values()[i];
     if (!value.valid() || row.row->traits.own_result_sizes) continue;
-    Check(value.dims() == node.results[i].sizes, row.schema.FullName(), " result ", i,
+    const bool same_dtype = !exact || value.dtype() == node.results[i].dtype;
+    Check(same_dtype && value.dims() == node.results[i].sizes, row.schema.FullName(), " result ", i,
           " was lowered to ", hlo::ToString(value.type()), ", PyTorch says ",
           hlo::ToString(Type{node.results[i].dtype, node.results[i].sizes}));
   }
@@ -84,7 +86,7 @@ bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::st
     *reason = outcome.reason();
     return false;
   }
-  CheckResults(row, node, outcome);
+  CheckResults(row, node, outcome, graph.captured);
   for (const Value& value : outcome.values()) inputs.SetResult(value);
   return true;
 }
@@ -124,7 +126,10 @@ Program LowerGraph(const ir::Graph& graph) {
   ProgramInputs inputs(graph, builder);
   Program program;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!LowerNode(graph, static_cast<int>(i), inputs, &program.unsupported)) return program;
+    if (!LowerNode(graph, static_cast<int>(i), inputs, &program.unsupported)) {
+      program.unsupported_node = static_cast<int>(i);
+      return program;
+    }
   }
   std::vector<Value> results;
   std::vector<int> result_of_output;

@@ -42,7 +42,8 @@ struct Program {
   // One more output, last: i64[2], {index, size + 1} of an index out of range, {0, 0} when there is
   // none.
   bool reports_faults = false;
-  std::string unsupported;  // not empty: no program, and why
+  std::string unsupported;    // not empty: no program, and why
+  int unsupported_node = -1;  // the node it is about
 };
 
 Program LowerGraph(const ir::Graph& graph);

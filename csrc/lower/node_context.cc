@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "hlo/elementwise.h"
 #include "lower/promote.h"
 
 namespace tpjrt::lower {
@@ -10,10 +11,43 @@ namespace {
 
 const char* kInts = "int[]";
 
+// As a C cast does.
+int64_t WrappedTo(DType dtype, int64_t value) {
+  const int shift = 64 - static_cast<int>(8 * ItemSize(dtype));
+  if (dtype == DType::kBool) return value != 0 ? 1 : 0;
+  const uint64_t high = static_cast<uint64_t>(value) << shift;
+  if (IsUnsigned(dtype)) return static_cast<int64_t>(high >> shift);
+  return static_cast<int64_t>(high) >> shift;
+}
+
+Value ConstantOf(hlo::Builder& b, const ir::Scalar& scalar, DType dtype) {
+  return std::visit(
+      [&](auto number) -> Value {
+        using Number = decltype(number);
+        if constexpr (std::is_same_v<Number, std::complex<double>>) {
+          return hlo::ConstantComplex(b, dtype, number);
+        } else if constexpr (std::is_same_v<Number, double>) {
+          return hlo::Constant(b, dtype, number);
+        } else {
+          const auto whole = static_cast<int64_t>(number);
+          if (!IsInteger(dtype)) return hlo::ConstantInt(b, dtype, whole);
+          return hlo::ConstantInt(b, dtype, WrappedTo(dtype, whole));
+        }
+      },
+      scalar.value);
+}
+
+// The type of a Python number as a tensor.
+DType TypeOfNumber(const ir::Scalar& scalar) {
+  constexpr DType kTypes[] = {DType::kBool, DType::kI64, DType::kF64, DType::kC128};
+  return kTypes[scalar.value.index()];
+}
+
 }  // namespace
 
 NodeContext::NodeContext(const ir::Graph& graph, int node, ProgramInputs& inputs)
-    : node_(graph.nodes[static_cast<size_t>(node)]),
+    : graph_(graph),
+      node_(graph.nodes[static_cast<size_t>(node)]),
       node_index_(node),
       row_(Registry::Get().row(node_.row)),
       inputs_(inputs) {
@@ -40,19 +74,28 @@ const T& NodeContext::Get(std::string_view name, const char* what) const {
   return *value;
 }
 
+const ir::Scalar* NodeContext::NumberNamed(std::string_view name) const {
+  return std::get_if<ir::Scalar>(&ArgumentNamed(name));
+}
+
 bool NodeContext::Has(std::string_view name) {
   return !std::holds_alternative<ir::None>(ArgumentNamed(name));
 }
 
 Value NodeContext::Tensor(std::string_view name) {
+  if (const ir::Scalar* number = NumberNamed(name)) {
+    return ConstantOf(builder(), *number, TypeOfNumber(*number));
+  }
   return inputs_.Get(Get<ir::TensorArg>(name, "a tensor").value);
 }
 
 Value NodeContext::TensorAs(std::string_view name, DType dtype) {
+  if (const ir::Scalar* number = NumberNamed(name)) return ConstantOf(builder(), *number, dtype);
   return inputs_.GetAs(Get<ir::TensorArg>(name, "a tensor").value, dtype);
 }
 
 Type NodeContext::TensorType(std::string_view name) {
+  if (const ir::Scalar* number = NumberNamed(name)) return {TypeOfNumber(*number), {}};
   return inputs_.TypeOf(Get<ir::TensorArg>(name, "a tensor").value);
 }
 
@@ -77,10 +120,11 @@ const ir::Scalar& NodeContext::ScalarNamed(std::string_view name) const {
 }
 
 Value NodeContext::Scalar(std::string_view name, DType dtype) {
-  ScalarNamed(name);
+  const ir::Scalar& scalar = ScalarNamed(name);
   const auto index = static_cast<size_t>(IndexOf(name));
   Check(!row_.static_scalar[index], "lowering of ", row_.schema.FullName(), " reads '", name,
         "' at run time although its row lists it as static");
+  if (graph_.captured) return ConstantOf(builder(), scalar, dtype);
   return inputs_.Scalar(node_index_, static_cast<int>(index), dtype, row_.checked_scalar[index]);
 }
 

@@ -42,8 +42,10 @@ class NodeContext final : public Context {
   const ir::Argument& ArgumentNamed(std::string_view name) const;
   template <typename T>
   const T& Get(std::string_view name, const char* what) const;
+  const ir::Scalar* NumberNamed(std::string_view name) const;  // nullptr: it is no number
   const ir::Scalar& ScalarNamed(std::string_view name) const;
 
+  const ir::Graph& graph_;
   const ir::Node& node_;
   int node_index_;
   const RegisteredRow& row_;

@@ -54,6 +54,19 @@ Outcome RandomTo(Context& c) {
   return Integers(c, 0, static_cast<uint64_t>(to));
 }
 
+Outcome RandomBelow(Context& c) {
+  Require(c.Int("high") > 0,
+          "random_ expects 'from' to be less than 'to', but got from=0 >= to=", c.Int("high"));
+  return Integers(c, 0, static_cast<uint64_t>(c.Int("high")));
+}
+
+Outcome RandomBetween(Context& c) {
+  const int64_t low = c.Int("low"), high = c.Int("high");
+  Require(low < high, "random_ expects 'from' to be less than 'to', but got from=", low,
+          " >= to=", high);
+  return Integers(c, low, static_cast<uint64_t>(high) - static_cast<uint64_t>(low));
+}
+
 Outcome RandomFrom(Context& c) {
   const int64_t from = c.Int("from");
   Require(!c.Has("to") || from < c.Int("to"),

@@ -60,6 +60,8 @@ Registry::Registry() {
   Add("complex", ComplexRows());
   Add("optimizer", OptimizerRows());
   Add("distance", DistanceRows());
+  Add("view", ViewRows());
+  Add("factory", FactoryRows());
 }
 
 void Registry::Add(std::string_view family, std::span<const Row> rows) {

@@ -57,6 +57,8 @@ struct Traits {
   // The result is padded to its largest size along dim 0 and one more value (i64, rank 0) is
   // returned last: the true extent, read by the host. The meta kernel is not asked.
   bool counted = false;
+  // For captured graphs only: eager calls are PyTorch's own kernels (views, factories).
+  bool captured_only = false;
 };
 
 // `schema` is the FUNCTIONAL schema as PyTorch prints it. In-place (name_) and out= overloads with

@@ -9,5 +9,6 @@ void BindErrors(pybind11::module_& m);   // the core's errors as Python exceptio
 void BindRuntime(pybind11::module_& m);  // plugin, programs, mode, memory
 void BindDevices(pybind11::module_& m);  // devices, streams, generators
 void BindOps(pybind11::module_& m);      // rows, fallbacks, the raw executor
+void BindCapturedGraphs(pybind11::module_& m);
 
 }  // namespace tpjrt::python

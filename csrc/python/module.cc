@@ -24,4 +24,5 @@ PYBIND11_MODULE(_C, m) {
   python::BindRuntime(m);
   python::BindDevices(m);
   python::BindOps(m);
+  python::BindCapturedGraphs(m);
 }

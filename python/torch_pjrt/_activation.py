@@ -16,6 +16,7 @@ from torch.utils import backend_registration
 
 from torch_pjrt import _discovery
 from torch_pjrt._config import OptionValue, config
+from torch_pjrt.compile import default_backend
 
 _core: ModuleType | None = None
 _failure: str | None = None
@@ -69,6 +70,7 @@ def activate() -> None:
     backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
     torch.__future__.set_swap_module_params_on_conversion(_SwapOnceUsed())  # type: ignore[arg-type]
     os.register_at_fork(after_in_child=_note_fork)
+    default_backend.install(chosen.device_name)
     _core, _choice = core_module, chosen
 
 

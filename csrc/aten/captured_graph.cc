@@ -1,0 +1,221 @@
+#include "aten/captured_graph.h"
+
+#include <algorithm>
+#include <set>
+
+#include "aten/dtypes.h"
+#include "aten/generator.h"
+#include "aten/storage.h"
+#include "exec/runtime.h"
+#include "lower/registry.h"
+
+namespace tpjrt::aten {
+namespace {
+
+using Kind = lower::Parameter::Kind;
+
+// Reports of faults refer to names after the graph is gone.
+const std::string* KeptName(std::string name) {
+  static auto* mutex = new std::mutex();
+  static auto* names = new std::set<std::string>();
+  const std::lock_guard lock(*mutex);
+  return &*names->insert(std::move(name)).first;
+}
+
+uint64_t DrawsOf(const ir::Node& node) {
+  const int each = lower::Registry::Get().row(node.row).row->traits.draws_per_element;
+  if (each == 0 || node.results.empty()) return 0;
+  return static_cast<uint64_t>(each) *
+         static_cast<uint64_t>(c10::multiply_integers(node.results[0].sizes));
+}
+
+}  // namespace
+
+CapturedGraph::CapturedGraph(std::string name, ir::Graph graph, std::vector<CapturedResult> results,
+                             int device, std::map<int, int> generators)
+    : name_(KeptName(std::move(name))),
+      graph_(std::move(graph)),
+      results_(std::move(results)),
+      device_(device),
+      written_(graph_.inputs.size(), false) {
+  graph_.captured = true;
+  for (const ir::Output& output : graph_.outputs) {
+    if (output.written_input < 0) continue;
+    written_[static_cast<size_t>(output.written_input)] = true;
+    writes_ = true;
+  }
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const auto node = static_cast<int>(i);
+    const uint64_t draws = DrawsOf(graph_.nodes[i]);
+    const auto own = generators.find(node);
+    if (draws > 0) draws_.push_back({node, draws, own == generators.end() ? -1 : own->second});
+  }
+}
+
+std::string CapturedGraph::text() const {
+  const std::lock_guard lock(text_mutex_);
+  return text_;
+}
+
+std::optional<UnsupportedNode> CapturedGraph::Prepare(
+    const std::vector<std::vector<int64_t>>& strides) {
+  Check(strides.size() == graph_.inputs.size(), *name_, ": prepared for ", strides.size(),
+        " inputs, it has ", graph_.inputs.size());
+  ir::KeyBuilder key;
+  std::vector<ir::Input> inputs = graph_.inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].kind == ir::Input::Kind::kHostScalar) {
+      AddHostScalar(key, ToScalarType(inputs[i].dtype), inputs[i].wrapped_number);
+      continue;
+    }
+    const auto& sizes = graph_.inputs[i].geometry.sizes;
+    const c10::ScalarType dtype = ToScalarType(inputs[i].dtype);
+    const exec::PhysicalType* type = DenseType(dtype, sizes, strides[i]);
+    if (type == nullptr) type = exec::InternType(inputs[i].dtype, sizes);
+    const bool dense = DenseType(dtype, sizes, strides[i]) != nullptr;
+    const std::vector<int64_t> lie = dense ? strides[i] : RowMajorStrides(sizes);
+    const ir::Form form = AddGeometry(key, dtype, sizes, lie, 0, *type, written_[i]);
+    inputs[i] = InputOf(dtype, sizes, lie, 0, *type, form);
+  }
+  return ProgramFor(key, std::move(inputs)).unsupported;
+}
+
+void CapturedGraph::CheckInput(size_t index, const at::Tensor& tensor) const {
+  const ir::Input& input = graph_.inputs[index];
+  TORCH_CHECK(tensor.defined() && tensor.sizes() == at::IntArrayRef(input.geometry.sizes) &&
+                  ToDType(tensor.scalar_type()) == input.dtype,
+              *name_, ": input ", index, " was captured as ", Name(input.dtype),
+              hlo::ToString(input.geometry.sizes), " and is ",
+              tensor.defined()
+                  ? StrCat(Name(ToDType(tensor.scalar_type())), hlo::ToString(tensor.sizes().vec()))
+                  : std::string("None"));
+  if (input.kind == ir::Input::Kind::kHostScalar) return;
+  TORCH_CHECK(tensor.device().type() == kDevice && tensor.device().index() == device_, *name_,
+              ": input ", index, " was captured on ",
+              c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_)), " and is on ",
+              tensor.device());
+}
+
+TensorUses CapturedGraph::UsesOf(at::ArrayRef<at::Tensor> inputs, ir::KeyBuilder& key) const {
+  TORCH_CHECK(inputs.size() == graph_.inputs.size(), *name_, " takes ", graph_.inputs.size(),
+              " inputs, got ", inputs.size());
+  TensorUses uses;
+  uses.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    CheckInput(i, inputs[i]);
+    const bool host = graph_.inputs[i].kind == ir::Input::Kind::kHostScalar;
+    uses.push_back(host ? UseHostScalar(inputs[i], key)
+                        : UseDeviceTensor(inputs[i], written_[i], key));
+  }
+  if (writes_) RefuseOverlap(uses);
+  return uses;
+}
+
+const CapturedGraph::Program& CapturedGraph::ProgramFor(const ir::KeyBuilder& key,
+                                                        std::vector<ir::Input> inputs) {
+  const Program* program = programs_.Find(key.words());
+  if (program == nullptr) program = programs_.Insert(key.words(), Compile(std::move(inputs)));
+  return *program;
+}
+
+std::unique_ptr<CapturedGraph::Program> CapturedGraph::Compile(std::vector<ir::Input> inputs) {
+  auto made = std::make_unique<Program>();
+  ir::Graph graph = graph_;
+  graph.inputs = std::move(inputs);
+  lower::Program lowered;
+  try {
+    lowered = lower::LowerGraph(graph);
+    if (lowered.unsupported_node >= 0) {
+      made->unsupported = UnsupportedNode{lowered.unsupported_node, lowered.unsupported};
+      return made;
+    }
+    exec::Runtime& runtime = exec::Runtime::Get();
+    made->executable = runtime.programs().Compile(runtime.client(), lowered.text,
+                                                  static_cast<int>(lowered.parameters.size()));
+  } catch (const Error& error) {
+    throw Error(error.code(), StrCat(*name_, ": ", error.what()));
+  }
+  made->parameters = std::move(lowered.parameters);
+  made->defined = lowered.output_defined;
+  for (size_t i = 0; i < lowered.outputs.size(); ++i) {
+    const hlo::Type& type = lowered.outputs[i];
+    if (made->defined[i]) made->types.push_back(exec::InternType(type.dtype, type.dims));
+  }
+  if (lowered.reports_faults) {
+    const int64_t words[] = {2};
+    made->report_type = exec::InternType(DType::kI64, words);
+  }
+  const std::lock_guard lock(text_mutex_);
+  text_ = std::move(lowered.text);
+  return made;
+}
+
+std::vector<at::Tensor> CapturedGraph::Run(at::ArrayRef<at::Tensor> inputs,
+                                           at::ArrayRef<at::Generator> generators) {
+  for (;;) {
+    ir::KeyBuilder key;
+    const TensorUses uses = UsesOf(inputs, key);
+    const Program* program = programs_.Find(key.words());
+    if (program == nullptr) {
+      std::vector<ir::Input> lying;
+      for (const TensorUse& use : uses) lying.push_back(InputOf(use));
+      program = &ProgramFor(key, std::move(lying));
+    }
+    TORCH_CHECK(!program->unsupported, *name_, ": ", program->unsupported->reason);
+    return Execute(*program, uses, generators);
+  }
+}
+
+std::vector<at::Tensor> CapturedGraph::Execute(const Program& program, const TensorUses& uses,
+                                               at::ArrayRef<at::Generator> generators) {
+  std::map<int, DrawState> states;
+  for (const Draw& draw : draws_) {
+    std::optional<at::Generator> generator;
+    if (draw.generator >= 0) generator = generators.at(static_cast<size_t>(draw.generator));
+    states[draw.node] = ReserveDraws(generator, device_, draw.count);
+  }
+  std::vector<exec::Operand> operands;
+  operands.reserve(program.parameters.size());
+  for (const lower::Parameter& parameter : program.parameters) {
+    if (parameter.kind != Kind::kSeed && parameter.kind != Kind::kDrawOffset) {
+      operands.push_back(OperandOf(parameter, uses[static_cast<size_t>(parameter.input)], device_));
+      continue;
+    }
+    const DrawState& state = states.at(parameter.node);
+    const uint64_t word = parameter.kind == Kind::kSeed ? state.seed : state.offset;
+    operands.emplace_back().buffer =
+        exec::Runtime::Get().scalars().Get(exec::ScalarBits::Of(DType::kU64, word), device_);
+  }
+  std::vector<exec::Destination> destinations;
+  size_t next = 0;
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+    if (!program.defined[i]) continue;
+    exec::Destination& destination = destinations.emplace_back();
+    destination.type = program.types[next++];
+    const int written = graph_.outputs[i].written_input;
+    if (written >= 0) destination.slot = uses[static_cast<size_t>(written)].slot;
+  }
+  if (program.report_type != nullptr) destinations.push_back({nullptr, program.report_type});
+  std::vector<exec::BufferRef> buffers;
+  exec::Execute(*program.executable, device_, operands, destinations, &buffers);
+  std::vector<at::Tensor> tensors;
+  next = 0;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    if (!program.defined[i]) {
+      tensors.emplace_back();
+      continue;
+    }
+    const CapturedResult& result = results_[i];
+    tensors.push_back(MakeTensor(device_, result.dtype, result.sizes, result.strides,
+                                 program.types[next], std::move(buffers[next])));
+    ++next;
+  }
+  if (program.report_type != nullptr) {
+    exec::Runtime& runtime = exec::Runtime::Get();
+    runtime.faults(device_).Add(std::move(buffers.back()), name_);
+    if (runtime.mode() == exec::Mode::kDebug) runtime.faults(device_).Raise();
+  }
+  return tensors;
+}
+
+}  // namespace tpjrt::aten

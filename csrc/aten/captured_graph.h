@@ -1,0 +1,88 @@
+// A graph that torch.compile or torch.export captured: one executable for each form of its inputs.
+//
+// The graph says dtypes and sizes of its inputs; how they lie on their storages is found at each
+// call. Thread-safe. Errors are the core's, with the graph's name.
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aten/tensor_use.h"
+#include "exec/program_cache.h"
+#include "lower/lowering.h"
+
+namespace tpjrt::aten {
+
+// A new tensor the graph returns.
+struct CapturedResult {
+  c10::ScalarType dtype = c10::ScalarType::Float;
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;  // dense in some order of the dims
+};
+
+// A node that cannot be lowered, and why.
+struct UnsupportedNode {
+  int node = -1;
+  std::string reason;
+};
+
+class CapturedGraph {
+ public:
+  // graph.outputs: first the new tensors, as many as `results`, then the writes into inputs.
+  // `generators`: for each node that draws from a generator of its own, its index among Run's.
+  CapturedGraph(std::string name, ir::Graph graph, std::vector<CapturedResult> results, int device,
+                std::map<int, int> generators);
+
+  // Lowers and compiles for inputs with these strides at offset 0 of their own storages. Returns
+  // the node that stands in the way, if one does.
+  std::optional<UnsupportedNode> Prepare(const std::vector<std::vector<int64_t>>& strides);
+
+  // Inputs in order; those the graph writes are written when it returns.
+  std::vector<at::Tensor> Run(at::ArrayRef<at::Tensor> inputs,
+                              at::ArrayRef<at::Generator> generators);
+
+  const std::string& name() const { return *name_; }
+  // The StableHLO text of the program made last.
+  std::string text() const;
+  int64_t num_programs() const { return static_cast<int64_t>(programs_.size()); }
+
+ private:
+  struct Program {
+    std::optional<UnsupportedNode> unsupported;
+    exec::ExecutableRef executable;
+    std::vector<lower::Parameter> parameters;
+    std::vector<const exec::PhysicalType*> types;  // of the defined outputs
+    std::vector<bool> defined;                     // per output
+    const exec::PhysicalType* report_type = nullptr;
+  };
+  struct Draw {
+    int node;
+    uint64_t count;
+    int generator;  // among Run's; -1: the device's default one
+  };
+
+  TensorUses UsesOf(at::ArrayRef<at::Tensor> inputs, ir::KeyBuilder& key) const;
+  void CheckInput(size_t index, const at::Tensor& tensor) const;
+  const Program& ProgramFor(const ir::KeyBuilder& key, std::vector<ir::Input> inputs);
+  std::unique_ptr<Program> Compile(std::vector<ir::Input> inputs);
+  std::vector<at::Tensor> Execute(const Program& program, const TensorUses& uses,
+                                  at::ArrayRef<at::Generator> generators);
+
+  const std::string* name_;  // kept for the life of the process: fault reports refer to it
+  ir::Graph graph_;
+  std::vector<CapturedResult> results_;
+  int device_;
+  std::vector<bool> written_;  // per input
+  bool writes_ = false;
+  std::vector<Draw> draws_;
+  ir::KeyMap<Program> programs_;
+  mutable std::mutex text_mutex_;
+  std::string text_;
+};
+
+}  // namespace tpjrt::aten

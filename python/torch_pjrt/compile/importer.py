@@ -1,0 +1,202 @@
+"""Hands FX nodes to the C++ core, one by one, as a graph that becomes one executable."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch import fx
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
+
+from torch_pjrt._activation import core
+from torch_pjrt.compile.decompositions import lowering_name
+
+Symbols = Mapping[sympy.Symbol, int]
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a lowerable node computes: an operator, its arguments, the generator it draws from."""
+
+    op: OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    generator: fx.Node | None = None
+
+
+def call_of(node: fx.Node) -> Call | None:
+    """The operator call in a node, or None when the node is something else."""
+    if node.op != "call_function":
+        return None
+    if isinstance(node.target, OpOverload):
+        return Call(node.target, node.args, node.kwargs)
+    if node.target is torch.ops.higher_order.graphsafe_run_with_rng_state:
+        kwargs = {k: v for k, v in node.kwargs.items() if k != "rng_state"}
+        generator = node.kwargs["rng_state"]
+        if isinstance(node.args[0], OpOverload) and isinstance(generator, fx.Node):
+            return Call(node.args[0], node.args[1:], kwargs, generator)
+    return None
+
+
+def value_of(node: fx.Node) -> Any:
+    """What tracing says the node gives: fake tensors, sizes, or lists of them."""
+    return node.meta.get("val")
+
+
+def concrete(value: Any, symbols: Symbols) -> Any:
+    """A size or number as Python knows it once the symbols have values."""
+    if isinstance(value, torch.SymInt):
+        return int(value.node.expr.xreplace(dict(symbols)))
+    if isinstance(value, torch.SymFloat):
+        return float(value.node.expr.xreplace(dict(symbols)))
+    if isinstance(value, torch.SymBool):
+        return bool(value.node.expr.xreplace(dict(symbols)))
+    return value
+
+
+def complete_values(graph: fx.Graph) -> None:
+    """Gives values to nodes that AOTAutograd adds after tracing (draws replayed in backward)."""
+    for node in graph.nodes:
+        call = call_of(node)
+        if call is None or "val" in node.meta:
+            continue
+        args = fx.node.map_arg(call.args, value_of)
+        fakes = [a for a in args if isinstance(a, FakeTensor)]
+        if fakes:
+            with fakes[0].fake_mode:
+                node.meta["val"] = call.op(*args, **fx.node.map_arg(call.kwargs, value_of))
+
+
+def results_of(node: fx.Node) -> list[torch.Tensor | None]:
+    """The node's results in a row."""
+    value = value_of(node)
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+@dataclass
+class Segment:
+    """Nodes that become one executable, what goes in and what comes out."""
+
+    name: str
+    device: torch.device
+    nodes: list[fx.Node]
+    inputs: list[fx.Node] = field(default_factory=list)
+    generators: list[fx.Node] = field(default_factory=list)
+    outputs: list[fx.Node] = field(default_factory=list)
+    writes: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)  # (value, input)
+
+
+class UnsupportedNode(Exception):
+    """A node of a segment turned out to have no lowering for its case."""
+
+    def __init__(self, node: fx.Node, reason: str) -> None:
+        super().__init__(reason)
+        self.node = node
+        self.reason = reason
+
+
+def import_segment(segment: Segment, symbols: Symbols) -> Any:
+    """Builds, lowers and compiles the segment's graph for these sizes; returns a _C.CapturedGraph.
+
+    Raises UnsupportedNode for the first node that cannot be lowered.
+    """
+    return _Importer(segment, symbols).run()
+
+
+class _Importer:
+    def __init__(self, segment: Segment, symbols: Symbols) -> None:
+        self.segment = segment
+        self.symbols = symbols
+        self.builder = core().GraphBuilder(segment.name, segment.device.index or 0)
+        self.values: dict[fx.Node, Any] = {}
+        self.order: list[fx.Node] = []  # the node of each operator in the core's graph
+        self.strides: list[list[int]] = []
+
+    def run(self) -> Any:
+        for node in self.segment.inputs:
+            self._input(node)
+        for node in self.segment.nodes:
+            self._node(node)
+        for node in self.segment.outputs:
+            self._output(node)
+        for value, target in self.segment.writes:
+            self.builder.write(self._converted(value, target), self.values[target])
+        graph = self.builder.finish()
+        problem = graph.prepare(self.strides)
+        if problem is not None:
+            raise UnsupportedNode(self.order[problem[0]], problem[1])
+        return graph
+
+    def _sizes(self, sizes: Sequence[Any]) -> list[int]:
+        return [concrete(size, self.symbols) for size in sizes]
+
+    def _input(self, node: fx.Node) -> None:
+        fake = value_of(node)
+        if fake.device.type == "cpu":
+            self.values[node] = self.builder.host_scalar(fake.dtype)
+            self.strides.append([])
+            return
+        self.values[node] = self.builder.input(fake.dtype, self._sizes(fake.shape))
+        self.strides.append(self._sizes(fake.stride()))
+
+    def _output(self, node: fx.Node) -> None:
+        fake = value_of(node)
+        self.builder.output(
+            self.values[node], fake.dtype, self._sizes(fake.shape), self._sizes(fake.stride())
+        )
+
+    def _converted(self, value: fx.Node, target: fx.Node) -> Any:
+        """copy_ converts and broadcasts; the write itself takes the target's type."""
+        to, given = value_of(target), value_of(value)
+        if to.dtype == given.dtype and to.shape == given.shape:
+            return self.values[value]
+        results = [(to.dtype, self._sizes(to.shape))]
+        args = [self.values[target], self.values[value], False]
+        self.order.append(value)
+        return self.builder.node("copy", args, results, -1)[0]
+
+    def _node(self, node: fx.Node) -> None:
+        if node.target is operator.getitem:
+            source, index = node.args
+            assert isinstance(source, fx.Node)
+            self.values[node] = self.values[source][index]
+            return
+        call = call_of(node)
+        assert call is not None
+        results = [
+            None if fake is None else (fake.dtype, self._sizes(fake.shape))
+            for fake in results_of(node)
+        ]
+        generator = -1
+        if call.generator is not None:
+            generator = self.segment.generators.index(call.generator)
+        made = self.builder.node(lowering_name(call.op), self._arguments(call), results, generator)
+        self.order.append(node)
+        self.values[node] = made if isinstance(value_of(node), (list, tuple)) else made[0]
+
+    def _arguments(self, call: Call) -> list[Any]:
+        given = list(call.args)
+        arguments = []
+        for position, argument in enumerate(call.op._schema.arguments):
+            if position < len(given) and not argument.kwarg_only:
+                value = given[position]
+            elif argument.name in call.kwargs:
+                value = call.kwargs[argument.name]
+            else:
+                value = argument.default_value if argument.has_default_value() else None
+            arguments.append(self._argument(value))
+        return arguments
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            if value in self.values:
+                return self.values[value]
+            return concrete(value_of(value), self.symbols)
+        if isinstance(value, (list, tuple)):
+            return [self._argument(entry) for entry in value]
+        return concrete(value, self.symbols)

@@ -1,0 +1,226 @@
+"""Which nodes of a graph go into which executable, and which run by themselves between them.
+
+Every node has a level: the number of times the work before it has to leave the executables. The
+lowerable nodes of a level form one segment; the others of that level run after it, one by one.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+
+import torch
+from torch import fx
+
+from torch_pjrt.compile.decompositions import can_capture
+from torch_pjrt.compile.importer import Segment, call_of, results_of, value_of
+
+COPY = torch.ops.aten.copy_.default
+
+
+@dataclass
+class Plan:
+    """The steps of a graph in order: segments, and nodes that PyTorch runs."""
+
+    steps: list[Segment | fx.Node] = field(default_factory=list)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The executables."""
+        return [step for step in self.steps if isinstance(step, Segment)]
+
+    @property
+    def breaks(self) -> list[fx.Node]:
+        """The nodes between them."""
+        return [step for step in self.steps if isinstance(step, fx.Node)]
+
+
+def device_of(graph: fx.Graph, device_type: str) -> torch.device | None:
+    """The device that the graph's executables run on: the first that a node mentions."""
+    for node in graph.nodes:
+        for value in results_of(node):
+            if isinstance(value, torch.Tensor) and value.device.type == device_type:
+                return torch.device(device_type, value.device.index or 0)
+    return None
+
+
+def why_not(node: fx.Node, device: torch.device) -> str | None:
+    """Why a node cannot be part of an executable; None when it can, as far as types say."""
+    call = call_of(node)
+    if call is None:
+        return f"{node.target} is no operator that the core lowers"
+    if not can_capture(call.op):
+        return f"{call.op} has no lowering"
+    for value in results_of(node):
+        if value is None:
+            continue
+        if not isinstance(value, torch.Tensor):
+            return f"{call.op} gives a number to the host"
+        if value.device != device:
+            return f"{call.op} runs on {value.device}"
+    for source in node.all_input_nodes:
+        if source is call.generator:
+            continue
+        if (reason := _unreadable(source, device)) is not None:
+            return f"{call.op} {reason}"
+    if any(isinstance(value, torch._C.Generator) for value in call.kwargs.values()):
+        return f"{call.op} draws from a generator of its own"
+    if "as_strided" in str(call.op) and not _is_row_major(node.args[0]):
+        return f"{call.op} of a tensor that is not contiguous"
+    return None
+
+
+def _unreadable(source: fx.Node, device: torch.device) -> str | None:
+    for value in results_of(source):
+        if not isinstance(value, torch.Tensor) or value.device == device:
+            continue
+        if value.device.type == "cpu" and value.dim() == 0:
+            continue
+        return f"reads a tensor on {value.device}"
+    return None
+
+
+def is_size(node: fx.Node) -> bool:
+    """Whether a node computes with sizes alone: its value follows from the symbols'."""
+    if node.op != "call_function" or not isinstance(
+        value_of(node), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
+    ):
+        return False
+    return not node.meta.get("unbacked_bindings") and not any(
+        isinstance(argument, fx.Node) and isinstance(value_of(argument), torch.Tensor)
+        for argument in node.args
+        if "sym_" not in str(node.target)
+    )
+
+
+def _is_row_major(source: object) -> bool:
+    fake = value_of(source) if isinstance(source, fx.Node) else None
+    return fake is not None and fake.is_contiguous() and fake.storage_offset() == 0
+
+
+def partition(
+    graph: fx.Graph, name: str, device: torch.device, refused: dict[fx.Node, str]
+) -> Plan:
+    """Splits the graph; `refused` are nodes known not to be lowerable, with the reason."""
+    return _Partitioner(graph, name, device, refused).plan()
+
+
+class _Partitioner:
+    def __init__(
+        self, graph: fx.Graph, name: str, device: torch.device, refused: dict[fx.Node, str]
+    ) -> None:
+        self.graph = graph
+        self.name = name
+        self.device = device
+        self.refused = refused
+        self.level: dict[fx.Node, int] = {}
+        self.lowered: dict[fx.Node, int] = {}  # its segment's level
+        self.writes = [n for n in graph.nodes if self._is_write(n)]
+
+    def plan(self) -> Plan:
+        eager: dict[int, list[fx.Node]] = {}
+        segments: dict[int, list[fx.Node]] = {}
+        last_impure = 0
+        for node in self.graph.nodes:
+            if node.op in ("placeholder", "get_attr", "output") or node in self.writes:
+                self.level[node] = 0
+                continue
+            if self._joins_its_source(node):
+                source = node.args[0]
+                assert isinstance(source, fx.Node)
+                self.level[node] = self.level[source]
+                if source in self.lowered:
+                    self.lowered[node] = self.lowered[source]
+                    segments[self.level[node]].append(node)
+                else:
+                    eager.setdefault(self.level[node], []).append(node)
+                continue
+            if is_size(node):
+                self.level[node] = max(map(self._after, node.all_input_nodes), default=0)
+                continue
+            if node not in self.refused:
+                reason = why_not(node, self.device)
+                if reason is not None:
+                    self.refused[node] = reason
+            if node in self.refused:
+                level = max([self.level[s] for s in node.all_input_nodes], default=0)
+                if node.is_impure():
+                    level = last_impure = max(level, last_impure)
+                eager.setdefault(level, []).append(node)
+            else:
+                level = max(map(self._after, node.all_input_nodes), default=0)
+                self.lowered[node] = level
+                segments.setdefault(level, []).append(node)
+            self.level[node] = level
+        return self._assemble(segments, eager)
+
+    def _after(self, source: fx.Node) -> int:
+        runs_alone = (
+            source.op == "call_function" and source not in self.lowered and not is_size(source)
+        )
+        return self.level[source] + (1 if runs_alone else 0)
+
+    def _joins_its_source(self, node: fx.Node) -> bool:
+        return node.target is operator.getitem
+
+    def _is_write(self, node: fx.Node) -> bool:
+        if node.op != "call_function" or node.target is not COPY:
+            return False
+        target, value = node.args[0], node.args[1]
+        return (
+            isinstance(target, fx.Node)
+            and target.op == "placeholder"
+            and isinstance(value, fx.Node)
+            and value_of(target).device == self.device
+            and value_of(value).device == self.device
+            and not node.users
+        )
+
+    def _assemble(
+        self, segments: dict[int, list[fx.Node]], eager: dict[int, list[fx.Node]]
+    ) -> Plan:
+        levels = sorted({*segments, *eager})
+        plan = Plan()
+        for level in levels:
+            if segments.get(level):
+                name = f"{self.name}.{len(plan.segments)}" if len(segments) > 1 else self.name
+                plan.steps.append(Segment(name, self.device, segments[level]))
+            plan.steps.extend(eager.get(level, []))
+        self._place_writes(plan)
+        for segment in plan.segments:
+            self._connect(segment, plan)
+        return plan
+
+    def _place_writes(self, plan: Plan) -> None:
+        """Inputs are written after everything has read them: by the last step."""
+        if not self.writes:
+            return
+        if not plan.steps or not isinstance(plan.steps[-1], Segment):
+            plan.steps.append(Segment(f"{self.name}.writes", self.device, []))
+        last = plan.steps[-1]
+        assert isinstance(last, Segment)
+        for node in self.writes:
+            target, value = node.args[0], node.args[1]
+            assert isinstance(target, fx.Node) and isinstance(value, fx.Node)
+            last.writes.append((value, target))
+
+    def _connect(self, segment: Segment, plan: Plan) -> None:
+        inside = set(segment.nodes)
+        inputs: dict[fx.Node, None] = {}
+        generators: dict[fx.Node, None] = {}
+        for node in segment.nodes:
+            call = call_of(node)
+            for source in node.all_input_nodes:
+                if call is not None and source is call.generator:
+                    generators[source] = None
+                elif source not in inside and isinstance(value_of(source), torch.Tensor):
+                    inputs[source] = None
+        for value, target in segment.writes:
+            inputs.update({n: None for n in (value, target) if n not in inside})
+        segment.inputs = list(inputs)
+        segment.generators = list(generators)
+        elsewhere = {value for s in plan.segments if s is not segment for value, _ in s.writes}
+        for node in segment.nodes:
+            users = [user for user in node.users if user not in inside and user not in self.writes]
+            if (users or node in elsewhere) and isinstance(value_of(node), torch.Tensor):
+                segment.outputs.append(node)
