@@ -223,8 +223,8 @@ class _Variant:
         self.run = run
 
     def _run_steps(self, args: list[Any]) -> Sequence[Any]:
-        environment = dict(self.program.constants)
-        environment.update(zip(self.program.placeholders, args, strict=True))
+        known = dict(self.program.constants)
+        known.update(zip(self.program.placeholders, args, strict=True))
         args.clear()
         symbols = dict(self.symbols)
         for index, step in enumerate(self.steps):
@@ -232,24 +232,24 @@ class _Variant:
                 graph = self.compiled.get(index)
                 if graph is None:
                     graph = import_segment(step, symbols)
-                inputs = [environment[node] for node in step.inputs]
-                own = [environment[node] for node in step.generators]
-                environment.update(zip(step.outputs, graph.run(inputs, own), strict=True))
-            elif step not in environment:
-                environment[step] = self._run_node(step, environment, symbols)
-                _bind_unbacked(step, environment[step], symbols)
-        return [self._result(result, environment, symbols) for result in self.program.results]
+                inputs = [known[node] for node in step.inputs]
+                own = [known[node] for node in step.generators]
+                known.update(zip(step.outputs, graph.run(inputs, own), strict=True))
+            elif step not in known:
+                known[step] = self._run_node(step, known, symbols)
+                _bind_unbacked(step, known[step], symbols)
+        return [self._result(result, known, symbols) for result in self.program.results]
 
-    def _result(self, result: Any, environment: dict[fx.Node, Any], symbols: Any) -> Any:
+    def _result(self, result: Any, known: dict[fx.Node, Any], symbols: Any) -> Any:
         if not isinstance(result, fx.Node):
             return result
-        if result in environment:
-            return environment[result]
+        if result in known:
+            return known[result]
         return concrete(value_of(result), symbols)
 
-    def _run_node(self, node: fx.Node, environment: dict[fx.Node, Any], symbols: Any) -> Any:
+    def _run_node(self, node: fx.Node, known: dict[fx.Node, Any], symbols: Any) -> Any:
         def load(source: fx.Node) -> Any:
-            return self._result(source, environment, symbols)
+            return self._result(source, known, symbols)
 
         args = fx.node.map_arg(node.args, load)
         kwargs = fx.node.map_arg(node.kwargs, load)
