@@ -89,6 +89,8 @@ void CapturedGraph::CheckInput(size_t index, const at::Tensor& tensor) const {
               tensor.defined()
                   ? StrCat(Name(ToDType(tensor.scalar_type())), hlo::ToString(tensor.sizes().vec()))
                   : std::string("None"));
+  TORCH_CHECK(!tensor.key_set().has(c10::DispatchKey::Python), *name_, ": input ", index,
+              " is a fake tensor: it has no data");
   if (input.kind == ir::Input::Kind::kHostScalar) return;
   TORCH_CHECK(tensor.device().type() == kDevice && tensor.device().index() == device_, *name_,
               ": input ", index, " was captured on ",

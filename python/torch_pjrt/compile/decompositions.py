@@ -37,15 +37,31 @@ def table() -> dict[OpOverload, Decomposition]:
     for op, decomposition in dict(torch._decomp.core_aten_decompositions()).items():
         if isinstance(op, OpOverload) and not can_capture(op):
             decompositions[op] = decomposition
-    for op in _overloads("_foreach_"):
-        if not can_capture(op):
-            decompositions.setdefault(op, _composite(op))
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("aten::_foreach_"):
+            op = _overload(name)
+            if not can_capture(op):
+                decompositions.setdefault(op, _composite(op))
+        elif name.startswith("aten::") and name.endswith(".Scalar"):
+            op = _overload(name)
+            tensor = getattr(op.overloadpacket, "Tensor", None)
+            if not can_capture(op) and tensor is not None and _takes_numbers(tensor):
+                decompositions.setdefault(op, tensor)
     return decompositions
 
 
-def _overloads(prefix: str) -> list[OpOverload]:
-    packets = [getattr(torch.ops.aten, n) for n in dir(torch.ops.aten) if n.startswith(prefix)]
-    return [getattr(packet, name) for packet in packets for name in packet.overloads()]
+def _overload(name: str) -> OpOverload:
+    packet, _, overload = name.removeprefix("aten::").partition(".")
+    op: OpOverload = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    return op
+
+
+def _takes_numbers(tensor: OpOverload) -> bool:
+    """Whether the overload on tensors serves numbers as well: add, mul, eq, ..."""
+    if not can_capture(tensor):
+        return False
+    arguments = tensor._schema.arguments
+    return len(arguments) >= 2 and arguments[1].name == "other"
 
 
 def _composite(op: OpOverload) -> Decomposition:

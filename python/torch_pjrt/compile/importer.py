@@ -33,6 +33,9 @@ def call_of(node: fx.Node) -> Call | None:
     """The operator call in a node, or None when the node is something else."""
     if node.op != "call_function":
         return None
+    if node.target is torch.ops.prims.convert_element_type.default:
+        source, dtype = node.args
+        return Call(torch.ops.aten._to_copy.default, (source,), {"dtype": dtype})
     if isinstance(node.target, OpOverload):
         return Call(node.target, node.args, node.kwargs)
     if node.target is torch.ops.higher_order.graphsafe_run_with_rng_state:

@@ -7,6 +7,7 @@ lowerable nodes of a level form one segment; the others of that level run after 
 from __future__ import annotations
 
 import operator
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 import torch
@@ -31,8 +32,14 @@ class Plan:
 
     @property
     def breaks(self) -> list[fx.Node]:
-        """The nodes between them."""
-        return [step for step in self.steps if isinstance(step, fx.Node)]
+        """The operators on tensors between them."""
+        nodes = [step for step in self.steps if isinstance(step, fx.Node)]
+        return [node for node in nodes if node.target is not operator.getitem and _on_tensors(node)]
+
+
+def _on_tensors(node: fx.Node) -> bool:
+    values = [*results_of(node), *(v for n in node.all_input_nodes for v in results_of(n))]
+    return any(isinstance(value, torch.Tensor) for value in values)
 
 
 def device_of(graph: fx.Graph, device_type: str) -> torch.device | None:
@@ -51,6 +58,8 @@ def why_not(node: fx.Node, device: torch.device) -> str | None:
         return f"{node.target} is no operator that the core lowers"
     if not can_capture(call.op):
         return f"{call.op} has no lowering"
+    if node.meta.get("unbacked_bindings"):
+        return f"{call.op} has a result whose size depends on data"
     for value in results_of(node):
         if value is None:
             continue
@@ -99,16 +108,29 @@ def _is_row_major(source: object) -> bool:
 
 
 def partition(
-    graph: fx.Graph, name: str, device: torch.device, refused: dict[fx.Node, str]
+    graph: fx.Graph,
+    name: str,
+    device: torch.device,
+    refused: dict[fx.Node, str],
+    constants: Container[fx.Node],
 ) -> Plan:
-    """Splits the graph; `refused` are nodes known not to be lowerable, with the reason."""
-    return _Partitioner(graph, name, device, refused).plan()
+    """Splits the graph.
+
+    `refused` are nodes known not to be lowerable, with the reason; `constants` are already known.
+    """
+    return _Partitioner(graph, name, device, refused, constants).plan()
 
 
 class _Partitioner:
     def __init__(
-        self, graph: fx.Graph, name: str, device: torch.device, refused: dict[fx.Node, str]
+        self,
+        graph: fx.Graph,
+        name: str,
+        device: torch.device,
+        refused: dict[fx.Node, str],
+        constants: Container[fx.Node],
     ) -> None:
+        self.constants = constants
         self.graph = graph
         self.name = name
         self.device = device
@@ -122,7 +144,8 @@ class _Partitioner:
         segments: dict[int, list[fx.Node]] = {}
         last_impure = 0
         for node in self.graph.nodes:
-            if node.op in ("placeholder", "get_attr", "output") or node in self.writes:
+            given = node.op in ("placeholder", "get_attr", "output") or node in self.constants
+            if given or node in self.writes:
                 self.level[node] = 0
                 continue
             if self._joins_its_source(node):
@@ -155,9 +178,8 @@ class _Partitioner:
         return self._assemble(segments, eager)
 
     def _after(self, source: fx.Node) -> int:
-        runs_alone = (
-            source.op == "call_function" and source not in self.lowered and not is_size(source)
-        )
+        given = source.op != "call_function" or source in self.constants
+        runs_alone = not given and source not in self.lowered and not is_size(source)
         return self.level[source] + (1 if runs_alone else 0)
 
     def _joins_its_source(self, node: fx.Node) -> bool:
@@ -173,7 +195,7 @@ class _Partitioner:
             and isinstance(value, fx.Node)
             and value_of(target).device == self.device
             and value_of(value).device == self.device
-            and not node.users
+            and all(user.op == "output" for user in node.users)
         )
 
     def _assemble(

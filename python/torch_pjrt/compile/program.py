@@ -9,6 +9,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.symbolic_shapes import free_symbols
 
 from torch_pjrt.compile import report
@@ -18,9 +19,10 @@ from torch_pjrt.compile.importer import (
     complete_values,
     concrete,
     import_segment,
+    results_of,
     value_of,
 )
-from torch_pjrt.compile.partition import Plan, device_of, partition
+from torch_pjrt.compile.partition import COPY, Plan, device_of, partition
 
 _numbers = itertools.count()
 
@@ -67,7 +69,7 @@ class Program:
         self.record = report.GraphRecord(name, kind, str(device))
         self.refused: dict[fx.Node, str] = {}
         self.placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
-        self.results: Sequence[Any] = next(n for n in gm.graph.nodes if n.op == "output").args[0]
+        self.results = _results(gm.graph)
         complete_values(gm.graph)
         self.symbols = _Symbols(self.placeholders)
         self.constants = {n: getattr(gm, n.target) for n in gm.graph.nodes if n.op == "get_attr"}
@@ -87,7 +89,7 @@ class Program:
         return variant.run(args)
 
     def _partition(self) -> Plan:
-        return partition(self.gm.graph, self.name, self.device, self.refused)
+        return partition(self.gm.graph, self.name, self.device, self.refused, self.constants)
 
     def _compile(self, symbols: dict[sympy.Symbol, int]) -> _Variant:
         """Compiles the segments, taking out nodes that turn out to have no lowering."""
@@ -103,6 +105,17 @@ class Program:
                 continue
             self.record.compiled(self.plan, self.refused, symbols, list(compiled.values()))
             return _Variant(self, self.plan, symbols, compiled)
+
+
+def _results(graph: fx.Graph) -> list[Any]:
+    """What the graph returns; a written input stands for itself."""
+    returned = graph.output_node().args[0]
+    assert isinstance(returned, (list, tuple))
+    written = [n.args[0] if isinstance(n, fx.Node) and n.target is COPY else n for n in returned]
+    return [
+        w if isinstance(w, fx.Node) and w.op == "placeholder" else r
+        for w, r in zip(written, returned, strict=True)
+    ]
 
 
 class _Symbols:
@@ -160,7 +173,7 @@ def _fold_constants(graph: fx.Graph, constants: dict[fx.Node, Any], device: torc
             continue
         source = node.args[0]
         if source in constants and isinstance(constants[source], torch.Tensor):
-            with torch.no_grad():
+            with torch.no_grad(), unset_fake_temporarily():
                 constants[node] = node.target(constants[source], **node.kwargs)
 
 
@@ -258,9 +271,21 @@ class _Variant:
 
 
 def _bind_unbacked(node: fx.Node, value: Any, symbols: dict[sympy.Symbol, int]) -> None:
-    """Sizes that a node's result brings with it."""
-    for symbol, path in (node.meta.get("unbacked_bindings") or {}).items():
-        found = value
-        for key in path:
-            found = key.get(found)
-        symbols[symbol] = sympy.sympify(found)
+    """Sizes and numbers that are known once a node has run."""
+    for fake, real in zip(results_of(node), _row(value), strict=False):
+        if isinstance(fake, torch.Tensor) and isinstance(real, torch.Tensor):
+            for size, found in zip(fake.shape, real.shape, strict=True):
+                _bind(size, found, symbols)
+        else:
+            _bind(fake, real, symbols)
+
+
+def _row(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _bind(size: Any, found: Any, symbols: dict[sympy.Symbol, int]) -> None:
+    if isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        expression = size.node.expr
+        if isinstance(expression, sympy.Symbol) and expression not in symbols:
+            symbols[expression] = sympy.sympify(found)
