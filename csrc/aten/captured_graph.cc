@@ -23,6 +23,7 @@ const std::string* KeptName(std::string name) {
 }
 
 uint64_t DrawsOf(const ir::Node& node) {
+  if (node.control != ir::Control::kNone) return 0;
   const int each = lower::Registry::Get().row(node.row).row->traits.draws_per_element;
   if (each == 0 || node.results.empty()) return 0;
   return static_cast<uint64_t>(each) *

@@ -137,10 +137,18 @@ std::string Builder::Header(std::span<const Value> results) const {
 }
 
 void Builder::AddFault(Value fault) {
-  Check(open_scopes_.size() == 1, "a fault cannot leave the region it was found in");
+  Check(open_scopes_.size() == fault_scopes_, "a fault cannot leave the region it was found in");
   Check(fault.type() == Type{DType::kI64, {2}}, "a fault is int64[2], got ",
         ToString(fault.type()));
   faults_.push_back(fault);
+}
+
+std::vector<Value> Builder::FaultsOf(const std::function<void()>& body) {
+  std::vector<Value> outer = std::exchange(faults_, {});
+  const size_t outer_scopes = std::exchange(fault_scopes_, open_scopes_.size());
+  body();
+  fault_scopes_ = outer_scopes;
+  return std::exchange(faults_, std::move(outer));
 }
 
 std::string Builder::Finish(std::span<const Value> results) {

@@ -64,8 +64,11 @@ class Builder {
                                      std::span<const RegionText> regions);
 
   // A fact about run-time data that the host must hear of: i64[2], {value, limit}; a limit of 0
-  // says that all is well. Not inside a region.
+  // says that all is well. Not inside a region, but where FaultsOf collects them.
   void AddFault(Value fault);
+  // The faults added while `body` runs, instead of being the program's: a region hands them out
+  // among its results.
+  std::vector<Value> FaultsOf(const std::function<void()>& body);
   std::span<const Value> faults() const { return faults_; }
 
   // Ends the program; returns the module text. The builder takes no more ops after it.
@@ -89,6 +92,7 @@ class Builder {
   std::vector<int32_t> parameter_ids_;
   std::string body_;
   std::vector<Value> faults_;
+  size_t fault_scopes_ = 1;  // how many scopes are open where faults may be added
   bool finished_ = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,8 +50,24 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
+struct Graph;
+
+// Nodes that hold graphs of their own, with PyTorch's meaning (torch.cond, while_loop, scan). Their
+// arguments are one TensorList; a region's inputs are bound to values, never to buffers.
+enum class Control : uint8_t {
+  kNone,
+  kIf,     // arguments: predicate, operands. Regions: true, false; both take the operands
+  kWhile,  // arguments: the `carried` values, constants. Regions: condition, body; both take all
+  kScan,   // arguments: the `carried` values, sequences (along dim 0), constants. One region: takes
+           // carried, one element of each sequence, constants; gives carried, then elements
+};
+
 struct Node {
-  int row = -1;  // index in lower::Registry
+  int row = -1;  // index in lower::Registry; -1 for a control node
+  Control control = Control::kNone;
+  int carried = 0;
+  int sequences = 0;  // kScan
+  std::vector<std::shared_ptr<const Graph>> regions;
   // One per argument of the row's schema, in order. A Scalar for a tensor: a Python number.
   std::vector<Argument> arguments;
   std::vector<TensorType> results;  // what PyTorch's meta kernel says

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "hlo/elementwise.h"
 #include "hlo/shape.h"
+#include "lower/control_flow.h"
 #include "lower/node_context.h"
 #include "lower/program_inputs.h"
 #include "lower/registry.h"
@@ -78,6 +79,7 @@ Outcome Lowered(const RegisteredRow& row, Context& context) {
 // Lowers one node; false and the reason when its case is not supported.
 bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
   const ir::Node& node = graph.nodes[static_cast<size_t>(index)];
+  if (node.control != ir::Control::kNone) return LowerControl(node, inputs, reason);
   const RegisteredRow& row = Registry::Get().row(node.row);
   RequireOneDtype(node, row, inputs);
   NodeContext context(graph, index, inputs);
@@ -89,16 +91,6 @@ bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::st
   CheckResults(row, node, outcome, graph.captured);
   for (const Value& value : outcome.values()) inputs.SetResult(value);
   return true;
-}
-
-// The first fault that was found, or none.
-Value FirstFault(std::span<const Value> faults) {
-  Value first = faults.front();
-  for (const Value& fault : faults.subspan(1)) {
-    const Value limit = hlo::Squeeze(hlo::SliceDim(first, 0, 1, 2), 0);
-    first = hlo::Select(hlo::Gt(limit, 0.0), first, fault);
-  }
-  return first;
 }
 
 // A written buffer that is also an input of the program may be reused for its new content.
@@ -121,16 +113,19 @@ void MarkDonations(const ir::Graph& graph, const std::vector<int>& result_of_out
 
 }  // namespace
 
+int LowerNodes(const ir::Graph& graph, ProgramInputs& inputs, std::string* reason) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!LowerNode(graph, static_cast<int>(i), inputs, reason)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 Program LowerGraph(const ir::Graph& graph) {
   hlo::Builder builder;
   ProgramInputs inputs(graph, builder);
   Program program;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!LowerNode(graph, static_cast<int>(i), inputs, &program.unsupported)) {
-      program.unsupported_node = static_cast<int>(i);
-      return program;
-    }
-  }
+  program.unsupported_node = LowerNodes(graph, inputs, &program.unsupported);
+  if (program.unsupported_node >= 0) return program;
   std::vector<Value> results;
   std::vector<int> result_of_output;
   for (const ir::Output& output : graph.outputs) {

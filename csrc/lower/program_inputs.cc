@@ -12,11 +12,19 @@ using Kind = Parameter::Kind;
 ProgramInputs::ProgramInputs(const ir::Graph& graph, hlo::Builder& builder)
     : graph_(graph), builder_(builder) {}
 
+ProgramInputs::ProgramInputs(const ir::Graph& graph, hlo::Builder& builder,
+                             std::vector<Value> bound)
+    : graph_(graph), builder_(builder), bound_(std::move(bound)), is_region_(true) {
+  Check(bound_.size() == graph.inputs.size(), "a region takes ", graph.inputs.size(),
+        " values, got ", bound_.size());
+}
+
 bool ProgramInputs::IsInput(ir::ValueId id) const {
   return id >= 0 && static_cast<size_t>(id) < graph_.inputs.size();
 }
 
 Value ProgramInputs::Add(const Parameter& parameter, const hlo::Dims& dims) {
+  Require(!is_region_, "random numbers inside a control flow region are not supported");
   const auto key =
       std::make_tuple(static_cast<int>(parameter.kind), parameter.input, parameter.node,
                       parameter.argument, static_cast<int>(parameter.dtype));
@@ -51,6 +59,7 @@ Value ProgramInputs::RandomState(int node, Kind kind) {
 
 hlo::Type ProgramInputs::TypeOf(ir::ValueId id) const {
   if (!IsInput(id)) return results_.at(static_cast<size_t>(id) - graph_.inputs.size()).type();
+  if (is_region_) return bound_[static_cast<size_t>(id)].type();
   const ir::Input& in = graph_.inputs[static_cast<size_t>(id)];
   return hlo::Type{in.dtype, in.geometry.sizes};
 }
@@ -65,6 +74,7 @@ bool ProgramInputs::IsWrappedNumber(ir::ValueId id) const {
 
 Value ProgramInputs::Get(ir::ValueId id) {
   if (!IsInput(id)) return results_.at(static_cast<size_t>(id) - graph_.inputs.size());
+  if (is_region_) return bound_[static_cast<size_t>(id)];
   if (const auto found = logical_.find(id); found != logical_.end()) return found->second;
   const ir::Input& in = graph_.inputs[static_cast<size_t>(id)];
   Value value;

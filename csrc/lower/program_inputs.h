@@ -14,6 +14,8 @@ namespace tpjrt::lower {
 class ProgramInputs {
  public:
   ProgramInputs(const ir::Graph& graph, hlo::Builder& builder);
+  // The values of a region's graph: its inputs are these.
+  ProgramInputs(const ir::Graph& graph, hlo::Builder& builder, std::vector<hlo::Value> bound);
 
   hlo::Builder& builder() { return builder_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -44,6 +46,8 @@ class ProgramInputs {
   std::vector<hlo::Value> results_;
   std::map<std::tuple<int, int, int, int, int>, hlo::Value> made_;
   std::map<ir::ValueId, hlo::Value> logical_;
+  std::vector<hlo::Value> bound_;
+  bool is_region_ = false;
 };
 
 }  // namespace tpjrt::lower

@@ -69,16 +69,27 @@ class GraphBuilder {
       node.arguments.push_back(CheckedArgument(op, schema.arguments[i], arguments[i]));
     }
     if (generator >= 0) generators_[static_cast<int>(graph_.nodes.size())] = generator;
-    std::vector<GraphValue> values;
-    for (const py::handle& result : results) {
-      values.push_back({next_++});
-      ir::TensorType& type = node.results.emplace_back();
-      if (result.is_none()) continue;
-      const auto pair = result.cast<py::tuple>();
-      type = {ToDType(ScalarTypeOf(pair[0])), pair[1].cast<std::vector<int64_t>>()};
+    return Append(std::move(node), results);
+  }
+
+  // A control flow node over regions built with builders of their own: "if", "while" or "scan".
+  std::vector<GraphValue> Control(const std::string& kind, const std::vector<GraphValue>& operands,
+                                  const std::vector<GraphBuilder*>& regions, int carried,
+                                  int sequences, const py::list& results) {
+    ir::Node node;
+    node.control = kind == "if"      ? ir::Control::kIf
+                   : kind == "while" ? ir::Control::kWhile
+                                     : ir::Control::kScan;
+    node.carried = carried;
+    node.sequences = sequences;
+    for (GraphBuilder* region : regions) {
+      region->graph_.captured = true;
+      node.regions.push_back(std::make_shared<const ir::Graph>(region->graph_));
     }
-    graph_.nodes.push_back(std::move(node));
-    return values;
+    ir::TensorList list;
+    for (const GraphValue& operand : operands) list.values.push_back(operand.id);
+    node.arguments.emplace_back(std::move(list));
+    return Append(std::move(node), results);
   }
 
   void Output(GraphValue value, const py::object& dtype, std::vector<int64_t> sizes,
@@ -109,6 +120,19 @@ class GraphBuilder {
   }
 
  private:
+  std::vector<GraphValue> Append(ir::Node node, const py::list& results) {
+    std::vector<GraphValue> values;
+    for (const py::handle& result : results) {
+      values.push_back({next_++});
+      ir::TensorType& type = node.results.emplace_back();
+      if (result.is_none()) continue;
+      const auto pair = result.cast<py::tuple>();
+      type = {aten::ToDType(ScalarTypeOf(pair[0])), pair[1].cast<std::vector<int64_t>>()};
+    }
+    graph_.nodes.push_back(std::move(node));
+    return values;
+  }
+
   GraphValue AddInput(const py::object& dtype, std::vector<int64_t> sizes, ir::Input::Kind kind) {
     if (!graph_.nodes.empty()) throw py::value_error("an input after the first node");
     ir::Input& input = graph_.inputs.emplace_back();
@@ -167,8 +191,6 @@ class GraphBuilder {
     }
     return ir::None();
   }
-
-  static DType ToDType(c10::ScalarType type) { return aten::ToDType(type); }
 
   std::string name_;
   int device_;
@@ -242,6 +264,7 @@ void BindCapturedGraphs(py::module_& m) {
       .def("input", &GraphBuilder::Input)
       .def("host_scalar", &GraphBuilder::HostScalar)
       .def("node", &GraphBuilder::Node)
+      .def("control", &GraphBuilder::Control)
       .def("output", &GraphBuilder::Output)
       .def("write", &GraphBuilder::Write)
       .def("finish", &GraphBuilder::Finish);

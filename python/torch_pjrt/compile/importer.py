@@ -14,6 +14,7 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 
 from torch_pjrt._activation import core
+from torch_pjrt.compile.control import ControlCall, control_of
 from torch_pjrt.compile.decompositions import lowering_name
 
 Symbols = Mapping[sympy.Symbol, int]
@@ -46,9 +47,9 @@ def call_of(node: fx.Node) -> Call | None:
     return None
 
 
-def value_of(node: fx.Node) -> Any:
-    """What tracing says the node gives: fake tensors, sizes, or lists of them."""
-    return node.meta.get("val")
+def value_of(node: Any) -> Any:
+    """What tracing says a node gives: fake tensors, sizes, or lists of them."""
+    return node.meta.get("val") if isinstance(node, fx.Node) else None
 
 
 def concrete(value: Any, symbols: Symbols) -> Any:
@@ -73,6 +74,12 @@ def complete_values(graph: fx.Graph) -> None:
         if fakes:
             with fakes[0].fake_mode:
                 node.meta["val"] = call.op(*args, **fx.node.map_arg(call.kwargs, value_of))
+
+
+def region_results(region: fx.GraphModule) -> list[Any]:
+    """What a control flow region returns, in a row."""
+    returned = region.graph.output_node().args[0]
+    return list(returned) if isinstance(returned, (list, tuple)) else [returned]
 
 
 def results_of(node: fx.Node) -> list[torch.Tensor | None]:
@@ -111,76 +118,67 @@ def import_segment(segment: Segment, symbols: Symbols) -> Any:
     return _Importer(segment, symbols).run()
 
 
-class _Importer:
-    def __init__(self, segment: Segment, symbols: Symbols) -> None:
-        self.segment = segment
+class _GraphImporter:
+    """Nodes into one builder; `values` are the core's values of FX nodes."""
+
+    def __init__(self, name: str, device: torch.device, symbols: Symbols) -> None:
+        self.name = name
+        self.device = device
         self.symbols = symbols
-        self.builder = core().GraphBuilder(segment.name, segment.device.index or 0)
+        self.builder = core().GraphBuilder(name, device.index or 0)
         self.values: dict[fx.Node, Any] = {}
         self.order: list[fx.Node] = []  # the node of each operator in the core's graph
-        self.strides: list[list[int]] = []
 
-    def run(self) -> Any:
-        for node in self.segment.inputs:
-            self._input(node)
-        for node in self.segment.nodes:
-            self._node(node)
-        for node in self.segment.outputs:
-            self._output(node)
-        for value, target in self.segment.writes:
-            self.builder.write(self._converted(value, target), self.values[target])
-        graph = self.builder.finish()
-        problem = graph.prepare(self.strides)
-        if problem is not None:
-            raise UnsupportedNode(self.order[problem[0]], problem[1])
-        return graph
-
-    def _sizes(self, sizes: Sequence[Any]) -> list[int]:
+    def sizes(self, sizes: Sequence[Any]) -> list[int]:
         return [concrete(size, self.symbols) for size in sizes]
 
-    def _input(self, node: fx.Node) -> None:
-        fake = value_of(node)
-        if fake.device.type == "cpu":
-            self.values[node] = self.builder.host_scalar(fake.dtype)
-            self.strides.append([])
-            return
-        self.values[node] = self.builder.input(fake.dtype, self._sizes(fake.shape))
-        self.strides.append(self._sizes(fake.stride()))
+    def generator(self, node: fx.Node) -> int:
+        raise AssertionError(f"{node} draws inside a control flow region")
 
-    def _output(self, node: fx.Node) -> None:
-        fake = value_of(node)
-        self.builder.output(
-            self.values[node], fake.dtype, self._sizes(fake.shape), self._sizes(fake.stride())
-        )
-
-    def _converted(self, value: fx.Node, target: fx.Node) -> Any:
-        """copy_ converts and broadcasts; the write itself takes the target's type."""
-        to, given = value_of(target), value_of(value)
-        if to.dtype == given.dtype and to.shape == given.shape:
-            return self.values[value]
-        results = [(to.dtype, self._sizes(to.shape))]
-        args = [self.values[target], self.values[value], False]
-        self.order.append(value)
-        return self.builder.node("copy", args, results, -1)[0]
-
-    def _node(self, node: fx.Node) -> None:
+    def node(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             source, index = node.args
             assert isinstance(source, fx.Node)
             self.values[node] = self.values[source][index]
             return
-        call = call_of(node)
-        assert call is not None
         results = [
-            None if fake is None else (fake.dtype, self._sizes(fake.shape))
+            None if fake is None else (fake.dtype, self.sizes(fake.shape))
             for fake in results_of(node)
         ]
-        generator = -1
-        if call.generator is not None:
-            generator = self.segment.generators.index(call.generator)
-        made = self.builder.node(lowering_name(call.op), self._arguments(call), results, generator)
+        control = control_of(node)
+        made = self._call(node, results) if control is None else self._control(control, results)
         self.order.append(node)
         self.values[node] = made if isinstance(value_of(node), (list, tuple)) else made[0]
+
+    def _call(self, node: fx.Node, results: list[Any]) -> list[Any]:
+        call = call_of(node)
+        assert call is not None
+        draws_from = -1 if call.generator is None else self.generator(call.generator)
+        made: list[Any] = self.builder.node(
+            lowering_name(call.op), self._arguments(call), results, draws_from
+        )
+        return made
+
+    def _control(self, control: ControlCall, results: list[Any]) -> list[Any]:
+        regions = [self._region(region) for region in control.regions]
+        operands = [self.values[operand] for operand in control.operands]
+        counts = (control.carried, control.sequences)
+        made: list[Any] = self.builder.control(control.kind, operands, regions, *counts, results)
+        return made
+
+    def _region(self, region: fx.GraphModule) -> Any:
+        inner = _GraphImporter(self.name, self.device, self.symbols)
+        for node in region.graph.nodes:
+            if node.op == "placeholder":
+                fake = value_of(node)
+                inner.values[node] = inner.builder.input(fake.dtype, self.sizes(fake.shape))
+            elif node.op == "call_function":
+                inner.node(node)
+        for result in region_results(region):
+            fake = value_of(result)
+            sizes = self.sizes(fake.shape)
+            inner.builder.output(inner.values[result], fake.dtype, sizes, [0] * len(sizes))
+        return inner.builder
 
     def _arguments(self, call: Call) -> list[Any]:
         given = list(call.args)
@@ -203,3 +201,55 @@ class _Importer:
         if isinstance(value, (list, tuple)):
             return [self._argument(entry) for entry in value]
         return concrete(value, self.symbols)
+
+
+class _Importer(_GraphImporter):
+    """A segment: its inputs lie on storages, its outputs are tensors and written inputs."""
+
+    def __init__(self, segment: Segment, symbols: Symbols) -> None:
+        super().__init__(segment.name, segment.device, symbols)
+        self.segment = segment
+        self.strides: list[list[int]] = []
+
+    def run(self) -> Any:
+        for node in self.segment.inputs:
+            self._input(node)
+        for node in self.segment.nodes:
+            self.node(node)
+        for node in self.segment.outputs:
+            self._output(node)
+        for value, target in self.segment.writes:
+            self.builder.write(self._converted(value, target), self.values[target])
+        graph = self.builder.finish()
+        problem = graph.prepare(self.strides)
+        if problem is not None:
+            raise UnsupportedNode(self.order[problem[0]], problem[1])
+        return graph
+
+    def generator(self, node: fx.Node) -> int:
+        return self.segment.generators.index(node)
+
+    def _input(self, node: fx.Node) -> None:
+        fake = value_of(node)
+        if fake.device.type == "cpu":
+            self.values[node] = self.builder.host_scalar(fake.dtype)
+            self.strides.append([])
+            return
+        self.values[node] = self.builder.input(fake.dtype, self.sizes(fake.shape))
+        self.strides.append(self.sizes(fake.stride()))
+
+    def _output(self, node: fx.Node) -> None:
+        fake = value_of(node)
+        self.builder.output(
+            self.values[node], fake.dtype, self.sizes(fake.shape), self.sizes(fake.stride())
+        )
+
+    def _converted(self, value: fx.Node, target: fx.Node) -> Any:
+        """copy_ converts and broadcasts; the write itself takes the target's type."""
+        to, given = value_of(target), value_of(value)
+        if to.dtype == given.dtype and to.shape == given.shape:
+            return self.values[value]
+        results = [(to.dtype, self.sizes(to.shape))]
+        args = [self.values[target], self.values[value], False]
+        self.order.append(value)
+        return self.builder.node("copy", args, results, -1)[0]

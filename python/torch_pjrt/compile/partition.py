@@ -13,8 +13,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import fx
 
+from torch_pjrt.compile.control import ControlCall, control_of
 from torch_pjrt.compile.decompositions import can_capture
-from torch_pjrt.compile.importer import Segment, call_of, results_of, value_of
+from torch_pjrt.compile.importer import (
+    Segment,
+    call_of,
+    region_results,
+    results_of,
+    value_of,
+)
 
 COPY = torch.ops.aten.copy_.default
 
@@ -53,6 +60,9 @@ def device_of(graph: fx.Graph, device_type: str) -> torch.device | None:
 
 def why_not(node: fx.Node, device: torch.device) -> str | None:
     """Why a node cannot be part of an executable; None when it can, as far as types say."""
+    control = control_of(node)
+    if control is not None:
+        return _why_not_control(node, control, device)
     call = call_of(node)
     if call is None:
         return f"{node.target} is no operator that the core lowers"
@@ -77,6 +87,37 @@ def why_not(node: fx.Node, device: torch.device) -> str | None:
     if "as_strided" in str(call.op) and not _is_row_major(node.args[0]):
         return f"{call.op} of a tensor that is not contiguous"
     return None
+
+
+def _why_not_control(node: fx.Node, control: ControlCall, device: torch.device) -> str | None:
+    for operand in control.operands:
+        if not isinstance(operand, fx.Node) or not isinstance(value_of(operand), torch.Tensor):
+            return f"{node.target} over a number of the host"
+        if (reason := _unreadable(operand, device)) is not None:
+            return f"{node.target} {reason}"
+    for region in control.regions:
+        if not all(isinstance(value_of(result), torch.Tensor) for result in region_results(region)):
+            return f"{node.target} gives something else than tensors"
+        for inner in region.graph.nodes:
+            if (reason := _why_not_inside(inner, device)) is not None:
+                return f"{node.target}: {reason}"
+    return None
+
+
+def _why_not_inside(node: fx.Node, device: torch.device) -> str | None:
+    """Why a node cannot be part of a control flow region."""
+    if node.op == "placeholder" and not isinstance(value_of(node), torch.Tensor):
+        return "a region takes a number of the host"
+    if node.op == "get_attr" and not isinstance(
+        getattr(node.graph.owning_module, str(node.target)), fx.GraphModule
+    ):
+        return "a region holds a constant tensor"
+    if node.op != "call_function" or node.target is operator.getitem or is_size(node):
+        return None
+    call = call_of(node)
+    if call is not None and torch.Tag.nondeterministic_seeded in call.op.tags:
+        return f"{call.op} draws random numbers"
+    return why_not(node, device)
 
 
 def _unreadable(source: fx.Node, device: torch.device) -> str | None:
