@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+import torch
 
 from torch_pjrt._activation import choice, core, require_plugin
 
@@ -123,3 +125,10 @@ def rows() -> list[dict[str, object]]:
     """The operators with a lowering: name, schema, family and registered variants of each."""
     value: list[dict[str, object]] = core().rows()
     return value
+
+
+def load_exported(source: Any, device: Any = None) -> torch.nn.Module:
+    """An exported program as a compiled module: see torch_pjrt.compile.exported.load_exported."""
+    from torch_pjrt.compile import exported
+
+    return exported.load_exported(source, device)

@@ -14,20 +14,34 @@ from torch_pjrt._activation import core
 Decomposition = Callable[..., Any]
 
 
+@functools.cache
 def lowering_name(op: OpOverload) -> str | None:
-    """The name of the op's row, such as "add.Tensor"; None for an operator of another namespace."""
+    """The name of the row that serves the overload in a graph, such as "add.Tensor".
+
+    None for an operator that the core cannot lower. A number takes a tensor's place in the rows of
+    tensors: "mul.Scalar" is served by "mul.Tensor".
+    """
     namespace, _, name = op._schema.name.partition("::")
     if namespace != "aten":
         return None
     overload = op._schema.overload_name
-    return f"{name}.{overload}" if overload else name
+    for candidate in (overload, overload.replace("Scalar", "Tensor", 1)):
+        full = f"{name}.{candidate}" if candidate else name
+        if core().can_capture(full) and _same_arguments(
+            op, getattr(op.overloadpacket, candidate or "default")
+        ):
+            return full
+    return None
 
 
-@functools.cache
+def _same_arguments(op: OpOverload, row: OpOverload) -> bool:
+    names = [[argument.name for argument in o._schema.arguments] for o in (op, row)]
+    return names[0] == names[1]
+
+
 def can_capture(op: OpOverload) -> bool:
     """Whether the core can lower this overload inside a graph."""
-    name = lowering_name(op)
-    return name is not None and bool(core().can_capture(name))
+    return lowering_name(op) is not None
 
 
 @functools.cache
@@ -42,11 +56,6 @@ def table() -> dict[OpOverload, Decomposition]:
             op = _overload(name)
             if not can_capture(op):
                 decompositions.setdefault(op, _composite(op))
-        elif name.startswith("aten::") and name.endswith(".Scalar"):
-            op = _overload(name)
-            tensor = getattr(op.overloadpacket, "Tensor", None)
-            if not can_capture(op) and tensor is not None and _takes_numbers(tensor):
-                decompositions.setdefault(op, tensor)
     return decompositions
 
 
@@ -54,14 +63,6 @@ def _overload(name: str) -> OpOverload:
     packet, _, overload = name.removeprefix("aten::").partition(".")
     op: OpOverload = getattr(getattr(torch.ops.aten, packet), overload or "default")
     return op
-
-
-def _takes_numbers(tensor: OpOverload) -> bool:
-    """Whether the overload on tensors serves numbers as well: add, mul, eq, ..."""
-    if not can_capture(tensor):
-        return False
-    arguments = tensor._schema.arguments
-    return len(arguments) >= 2 and arguments[1].name == "other"
 
 
 def _composite(op: OpOverload) -> Decomposition:
