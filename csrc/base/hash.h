@@ -1,8 +1,10 @@
-// Hashing of word sequences and bytes. Not cryptographic; stable within a process only.
+// Hashing of word sequences and bytes. Not cryptographic. HashWords is for tables of this process;
+// HashBytes is part of file formats: the same in every process and every build.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -17,6 +19,18 @@ inline uint64_t MixHash(uint64_t state, uint64_t word) {
 inline uint64_t HashWords(std::span<const uint64_t> words) {
   uint64_t state = words.size();
   for (uint64_t word : words) state = MixHash(state, word);
+  return state;
+}
+
+inline uint64_t HashBytes(std::string_view bytes) {
+  uint64_t state = bytes.size();
+  while (!bytes.empty()) {
+    uint64_t word = 0;
+    const size_t take = bytes.size() < sizeof(word) ? bytes.size() : sizeof(word);
+    std::memcpy(&word, bytes.data(), take);
+    state = MixHash(state, word);
+    bytes.remove_prefix(take);
+  }
   return state;
 }
 

@@ -49,6 +49,8 @@ void Runtime::Open() {
     RuntimeConfig config = provider_();
     const pjrt::Plugin& plugin = pjrt::Plugin::Load(config.plugin_path);
     client_ = pjrt::Client::Create(plugin, std::move(config.options));
+    auto disk = std::make_unique<DiskCache>(std::move(config.cache), *client_);
+    if (disk->usable()) programs_.SetDisk(std::move(disk));
   } catch (const std::exception& error) {
     open_error_ = error.what();
     throw;

@@ -25,6 +25,7 @@ enum class Mode { kEager, kDebug };
 struct RuntimeConfig {
   std::string plugin_path;
   std::vector<pjrt::ClientOption> options;
+  DiskCacheConfig cache;  // no directory: no cache on disk
 };
 
 class Runtime {

@@ -10,5 +10,6 @@ void BindRuntime(pybind11::module_& m);  // plugin, programs, mode, memory
 void BindDevices(pybind11::module_& m);  // devices, streams, generators
 void BindOps(pybind11::module_& m);      // rows, fallbacks, the raw executor
 void BindCapturedGraphs(pybind11::module_& m);
+void BindCache(pybind11::module_& m);  // the compile cache
 
 }  // namespace tpjrt::python

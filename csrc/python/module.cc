@@ -25,4 +25,5 @@ PYBIND11_MODULE(_C, m) {
   python::BindDevices(m);
   python::BindOps(m);
   python::BindCapturedGraphs(m);
+  python::BindCache(m);
 }

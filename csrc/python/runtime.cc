@@ -18,16 +18,36 @@ pjrt::ClientOption ToOption(const std::string& name, const py::handle& value) {
   return {name, value.cast<std::string>()};
 }
 
+// A warning of the cache. It must not fail what it warns about, even where warnings are errors.
+void Warn(const std::string& message) {
+  const py::gil_scoped_acquire gil;
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, message.c_str(), 1) != 0) PyErr_WriteUnraisable(nullptr);
+}
+
+exec::DiskCacheConfig ToCacheConfig(const py::dict& answer) {
+  exec::DiskCacheConfig config;
+  config.directory = answer["directory"].cast<std::string>();
+  config.read_only_directory = answer["read_only_directory"].cast<std::string>();
+  config.size_limit = answer["size_limit"].cast<int64_t>();
+  for (const auto& [name, value] : answer["environment"].cast<py::dict>()) {
+    config.environment.push_back({name.cast<std::string>(), value.cast<std::string>()});
+  }
+  config.warn = &Warn;
+  return config;
+}
+
 exec::RuntimeConfig ToConfig(const py::tuple& answer) {
   exec::RuntimeConfig config;
   config.plugin_path = answer[0].cast<std::string>();
   for (const auto& [name, value] : answer[1].cast<py::dict>()) {
     config.options.push_back(ToOption(name.cast<std::string>(), value));
   }
+  config.cache = ToCacheConfig(answer[2].cast<py::dict>());
   return config;
 }
 
-// Wraps a Python function () -> (path, options); it is called once, when the device is first used.
+// Wraps a Python function () -> (path, options, cache); it is called once, when the device is first
+// used.
 void SetConfigProvider(const py::function& provider) {
   auto* kept = new py::function(provider);  // lives as long as the process: no GIL at exit
   exec::Runtime::Get().SetConfigProvider([kept] {
@@ -88,6 +108,7 @@ void WaitAtExit() {
   exec::Runtime& runtime = exec::Runtime::Get();
   if (!runtime.is_open() || pjrt::InForkedChild()) return;
   const py::gil_scoped_release no_gil;
+  runtime.programs().StopBackground();
   for (int device = 0; device < runtime.num_devices(); ++device) {
     try {
       runtime.Synchronize(device);

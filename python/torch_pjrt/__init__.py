@@ -44,6 +44,7 @@ from torch_pjrt._api import (  # noqa: E402
     set_fallback,
     set_mode,
 )
+from torch_pjrt._cache import cache_stats, explain_miss  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -51,9 +52,11 @@ __all__ = [
     "__version__",
     "_fallback_count",
     "_fallback_counts",
+    "cache_stats",
     "compile_count",
     "compile_seconds",
     "device_name",
+    "explain_miss",
     "fallback",
     "fallback_counts",
     "load_exported",

@@ -14,8 +14,8 @@ from types import ModuleType
 import torch
 from torch.utils import backend_registration
 
-from torch_pjrt import _discovery
-from torch_pjrt._config import OptionValue, config
+from torch_pjrt import _discovery, _progress
+from torch_pjrt._config import OptionValue, compiler_variables, config
 from torch_pjrt.compile import default_backend
 
 _core: ModuleType | None = None
@@ -127,14 +127,34 @@ class _SwapOnceUsed:
         return f"{bool(self)} (True once the {choice().device_name} device is used)"
 
 
-def _on_first_use() -> tuple[str, dict[str, OptionValue]]:
+def _on_first_use() -> tuple[str, dict[str, OptionValue], dict[str, object]]:
     """Called by the C++ core when it needs the plugin. Raises when there is none."""
     require_plugin()
     chosen = choice()
     future = torch.__future__
     if isinstance(future.get_swap_module_params_on_conversion(), _SwapOnceUsed):
         future.set_swap_module_params_on_conversion(True)
-    return str(chosen.path), dict(chosen.options)
+    _progress.start(core(), config().progress)
+    return str(chosen.path), dict(chosen.options), _cache_settings(chosen.options)
+
+
+def _cache_settings(options: tuple[tuple[str, OptionValue], ...]) -> dict[str, object]:
+    """Where compiled programs are kept, and what they depend on beyond the plugin and its devices.
+
+    The variables of the compiler are read here, not at the import: programs set them in between.
+    """
+    settings = config()
+    directories = (settings.cache_dir, settings.cache_readonly_dir)
+    own, shared = (os.path.abspath(os.path.expanduser(d)) if d else "" for d in directories)
+    return {
+        "directory": own,
+        "read_only_directory": shared,
+        "size_limit": settings.cache_size,
+        "environment": {
+            "client options": ", ".join(f"{name}={value}" for name, value in sorted(options)),
+            "compiler variables": " ".join(f"{k}={v}" for k, v in compiler_variables().items()),
+        },
+    }
 
 
 def _note_fork() -> None:

@@ -95,13 +95,16 @@ def _fallback_count() -> int:
 
 
 def compile_count() -> int:
-    """Programs compiled or loaded from a cache so far in this process."""
+    """Programs compiled, or loaded from the cache on disk, so far in this process.
+
+    `cache_stats()` tells them apart.
+    """
     value: int = core().compile_count()
     return value
 
 
 def compile_seconds() -> float:
-    """Seconds spent compiling so far in this process."""
+    """Seconds spent compiling so far in this process; loading from the cache is not in it."""
     value: float = core().compile_seconds()
     return value
 

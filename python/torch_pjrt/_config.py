@@ -62,9 +62,36 @@ VARIABLES = (
         "eager: operators are issued without waiting; debug: each is waited for, so that an error"
         " appears at the line that caused it.",
     ),
+    Variable(
+        "TORCH_PJRT_CACHE_DIR",
+        "torch_pjrt in $XDG_CACHE_HOME, else ~/.cache/torch_pjrt",
+        "The directory of compiled programs, kept from one process to the next. It must belong to"
+        ' you and be closed to writes by others. "off" or "0": programs are not kept.',
+    ),
+    Variable(
+        "TORCH_PJRT_CACHE_SIZE",
+        "4GiB",
+        "How large that directory may grow, in bytes or with a unit (KiB, MiB, GiB, TiB); the least"
+        " recently used programs go first.",
+    ),
+    Variable(
+        "TORCH_PJRT_CACHE_READONLY_DIR",
+        "none",
+        "A second directory of compiled programs that is only read, such as one an administrator"
+        " filled. It must belong to root or to you and be closed to writes by others.",
+    ),
+    Variable(
+        "TORCH_PJRT_PROGRESS",
+        "1 on a terminal, else 0",
+        "Whether compilations of more than a second show a progress bar on stderr.",
+    ),
 )
 
+# Variables of the compilers behind the plugins: what they say changes the programs made.
+COMPILER_VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NEURON_CC_FLAGS")
+
 _DEVICE_NAME = re.compile(r"[a-z][a-z_]*")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(b|[kmgt]i?b?)?", re.IGNORECASE | re.ASCII)
 # Types that PyTorch itself knows; PrivateUse1 cannot take their names.
 _TAKEN = (
     " cpu cuda fpga hip hpu ideep ipu lazy maia meta mkldnn mps mtia opencl opengl privateuseone"
@@ -83,6 +110,10 @@ class Config:
     autoload: bool | None = None
     fallback: str = "warn"
     mode: str = "eager"
+    cache_dir: str | None = "~/.cache/torch_pjrt"  # None: off
+    cache_size: int = 4 << 30  # bytes
+    cache_readonly_dir: str | None = None
+    progress: bool | None = None
 
 
 @functools.cache
@@ -94,10 +125,16 @@ def config() -> Config:
     return parse(os.environ)
 
 
+def compiler_variables() -> dict[str, str]:
+    """Those of COMPILER_VARIABLES that are set, read now: compilers read them when first used."""
+    return {name: os.environ[name] for name in COMPILER_VARIABLES if os.environ.get(name)}
+
+
 def parse(environment: Mapping[str, str]) -> Config:
     """Parses the variables; an empty value counts as unset. Raises ValueError."""
     values = {v.name: environment.get(v.name, "").strip() for v in VARIABLES}
     autoload = _choice(values, "TORCH_PJRT_AUTOLOAD", ("0", "1"))
+    progress = _choice(values, "TORCH_PJRT_PROGRESS", ("0", "1"))
     return Config(
         plugin=values["TORCH_PJRT_PLUGIN"] or None,
         device_name=_device_name(values["TORCH_PJRT_DEVICE_NAME"]),
@@ -106,6 +143,10 @@ def parse(environment: Mapping[str, str]) -> Config:
         autoload=None if autoload is None else autoload == "1",
         fallback=_choice(values, "TORCH_PJRT_FALLBACK", ("warn", "silent", "error")) or "warn",
         mode=_choice(values, "TORCH_PJRT_MODE", ("eager", "debug")) or "eager",
+        cache_dir=_cache_dir(values["TORCH_PJRT_CACHE_DIR"], environment.get("XDG_CACHE_HOME", "")),
+        cache_size=_bytes("TORCH_PJRT_CACHE_SIZE", values["TORCH_PJRT_CACHE_SIZE"]),
+        cache_readonly_dir=values["TORCH_PJRT_CACHE_READONLY_DIR"] or None,
+        progress=None if progress is None else progress == "1",
     )
 
 
@@ -133,6 +174,24 @@ def _device_count(value: str) -> int | None:
     if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 128:
         raise ValueError(f"TORCH_PJRT_DEVICE_COUNT={value!r}: expected a number from 1 to 128")
     return int(value)
+
+
+def _cache_dir(value: str, xdg_cache_home: str) -> str | None:
+    if value.lower() in ("off", "0"):
+        return None
+    # The XDG specification: a relative path there is invalid and ignored.
+    base = xdg_cache_home if xdg_cache_home.startswith("/") else "~/.cache"
+    return value or f"{base}/torch_pjrt"
+
+
+def _bytes(name: str, value: str) -> int:
+    if not value:
+        return Config.cache_size
+    found = _SIZE.fullmatch(value)
+    if not found or not float(found[1]) > 0:
+        raise ValueError(f"{name}={value!r}: expected a size such as 500MiB, 4GiB or 1000000")
+    unit = (found[2] or "b").lower()
+    return int(float(found[1]) * 1024 ** "bkmgt".index(unit[0]))
 
 
 def _options(value: str) -> tuple[tuple[str, OptionValue], ...]:

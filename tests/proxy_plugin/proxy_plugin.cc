@@ -144,6 +144,8 @@ void CountKnown(PJRT_Api* api) {
   REPLACE(api, PJRT_Client_BufferFromHostBuffer, &Upload);
   REPLACE(api, PJRT_LoadedExecutable_Execute, &Execute);
   REPLACE(api, PJRT_Client_PlatformName, &PlatformName);
+  // A plugin that cannot serialize its programs.
+  if (std::getenv("TPJRT_PROXY_NO_SERIALIZE") != nullptr) api->PJRT_Executable_Serialize = nullptr;
 }
 
 // False when there are more entries than forwarders.

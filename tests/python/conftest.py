@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+# Before torch is imported, which reads the environment of torch_pjrt; see support.CACHE.
+os.environ["TORCH_PJRT_CACHE_DIR"] = str(
+    Path(__file__).resolve().parents[2] / "build" / "test-cache"
+)
+
 import opinfo
 import pytest
 import torch

@@ -14,6 +14,8 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
+# Compiled programs of the tests, also of the processes they start: a second run is quicker.
+CACHE = ROOT / "build" / "test-cache"
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -105,8 +107,12 @@ def arange(device: torch.device, *shape: int, dtype: torch.dtype = torch.float32
 def run_python(
     code: str, timeout: float = 300, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `code` in a fresh interpreter; torch_pjrt's variables are only those given here."""
+    """Runs `code` in a fresh interpreter; torch_pjrt's variables are only those given here.
+
+    Compiled programs are kept with those of the tests, unless TORCH_PJRT_CACHE_DIR is given.
+    """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TORCH_PJRT_")}
+    kept["TORCH_PJRT_CACHE_DIR"] = str(CACHE)
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         env={**kept, **environment},

@@ -22,6 +22,10 @@ def test_values() -> None:
             "TORCH_PJRT_AUTOLOAD": "0",
             "TORCH_PJRT_FALLBACK": "error",
             "TORCH_PJRT_MODE": "DEBUG",
+            "TORCH_PJRT_CACHE_DIR": "/a/b",
+            "TORCH_PJRT_CACHE_SIZE": "1.5 GiB",
+            "TORCH_PJRT_CACHE_READONLY_DIR": "/c",
+            "TORCH_PJRT_PROGRESS": "0",
             "UNRELATED": "x",
         }
     )
@@ -33,6 +37,10 @@ def test_values() -> None:
         autoload=False,
         fallback="error",
         mode="debug",
+        cache_dir="/a/b",
+        cache_size=3 << 29,
+        cache_readonly_dir="/c",
+        progress=False,
     )
     assert [type(v) for _, v in config.options] == [int, bool, str, float]
 
@@ -50,11 +58,47 @@ def test_values() -> None:
         ("TORCH_PJRT_AUTOLOAD", "yes"),
         ("TORCH_PJRT_FALLBACK", "ignore"),
         ("TORCH_PJRT_MODE", "fused"),
+        ("TORCH_PJRT_CACHE_SIZE", "large"),
+        ("TORCH_PJRT_CACHE_SIZE", "0"),
+        ("TORCH_PJRT_CACHE_SIZE", "-1"),
+        ("TORCH_PJRT_CACHE_SIZE", "1 PB"),
+        ("TORCH_PJRT_PROGRESS", "yes"),
     ],
 )
 def test_a_bad_value_names_its_variable(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=name):
         parse({name: value})
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("1000", 1000),
+        ("7b", 7),
+        ("2k", 2048),
+        ("3MB", 3 << 20),
+        ("4 gib", 4 << 30),
+        ("1T", 1 << 40),
+    ],
+)
+def test_sizes(value: str, size: int) -> None:
+    assert parse({"TORCH_PJRT_CACHE_SIZE": value}).cache_size == size
+
+
+@pytest.mark.parametrize(
+    ("environment", "directory"),
+    [
+        ({}, "~/.cache/torch_pjrt"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/torch_pjrt"),
+        ({"XDG_CACHE_HOME": "relative"}, "~/.cache/torch_pjrt"),
+        ({"TORCH_PJRT_CACHE_DIR": ""}, "~/.cache/torch_pjrt"),
+        ({"TORCH_PJRT_CACHE_DIR": "/a", "XDG_CACHE_HOME": "/x"}, "/a"),
+        ({"TORCH_PJRT_CACHE_DIR": "off", "XDG_CACHE_HOME": "/x"}, None),
+        ({"TORCH_PJRT_CACHE_DIR": "0"}, None),
+    ],
+)
+def test_the_cache_directory(environment: dict[str, str], directory: str | None) -> None:
+    assert parse(environment).cache_dir == directory
 
 
 @pytest.fixture

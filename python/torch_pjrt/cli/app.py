@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
+
+
+cache = typer.Typer(
+    help="The programs that are kept on disk (TORCH_PJRT_CACHE_DIR).", no_args_is_help=True
+)
+app.add_typer(cache, name="cache")
 
 
 @app.callback()
@@ -55,3 +62,54 @@ def demo(
         raise typer.Exit(2) from error
     if result.problems():
         raise typer.Exit(1)
+
+
+def _with_cache(action: Callable[[Console], None]) -> None:
+    try:
+        action(Console())
+    except RuntimeError as error:
+        Console(stderr=True).print(f"[red]No cache:[/] {error}", highlight=False)
+        raise typer.Exit(1) from error
+
+
+@cache.command()
+def stats() -> None:
+    """Show where the cache is, how large it is, and what is in it."""
+    from torch_pjrt.cli import cache as commands
+
+    _with_cache(commands.stats)
+
+
+@cache.command("ls")
+def list_programs(
+    limit: Annotated[int, typer.Option(min=1, help="How many, latest used first.")] = 40,
+) -> None:
+    """List the programs, the latest used first."""
+    from torch_pjrt.cli import cache as commands
+
+    _with_cache(lambda console: commands.show_programs(console, limit))
+
+
+@cache.command()
+def clear() -> None:
+    """Remove all programs; what is needed again is compiled again."""
+    from torch_pjrt.cli import cache as commands
+
+    _with_cache(commands.clear)
+
+
+@cache.command()
+def why(
+    program: Annotated[
+        str | None,
+        typer.Argument(help="The beginning of a program's key, as `ls` shows; default: last run."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many programs of the last run.")] = 5,
+) -> None:
+    """Say why programs were compiled: what differs from the nearest one of earlier runs.
+
+    Without a program: those that the last run compiled.
+    """
+    from torch_pjrt.cli import cache as commands
+
+    _with_cache(lambda console: commands.why(console, program, limit))

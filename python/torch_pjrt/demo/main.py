@@ -81,6 +81,7 @@ def run(
         expected = embed.run_pass(reference, batches, cpu, 1, advance)
 
     plugin, api_version = _plugin(device)
+    cache = torch_pjrt.cache_stats()
     max_abs_diff, min_cosine = embed.compare(measured.embeddings, expected.embeddings)
     result = report.Result(
         device=str(device),
@@ -104,6 +105,8 @@ def run(
         first_pass_seconds=first_seconds,
         compiled_while_measuring=compiled - compiled_before,
         cpu_sentences_per_second=expected.sentences_per_second,
+        programs_loaded=int(cache["disk_hits"]),
+        load_seconds=cache["load_seconds"],
     )
     report.show(console, result, context)
     console.print(f"[dim]The numbers are in {output}.[/]")

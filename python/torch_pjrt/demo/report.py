@@ -60,6 +60,8 @@ class Context:
     first_pass_seconds: float
     compiled_while_measuring: int
     cpu_sentences_per_second: float
+    programs_loaded: int = 0  # of those compiled: taken from the compile cache
+    load_seconds: float = 0.0
 
 
 def show(console: Console, result: Result, context: Context) -> None:
@@ -92,7 +94,10 @@ def _table(result: Result, context: Context) -> Table:
     speed = (
         f"{result.sentences_per_second:,.0f} sentences/s, {result.tokens_per_second:,.0f} tokens/s"
     )
-    compiled = f"{result.compile_seconds:.1f} s compile {result.programs_compiled} programs"
+    built = result.programs_compiled - context.programs_loaded
+    compiled = f"{result.compile_seconds:.1f} s compile {built} programs"
+    if context.programs_loaded:
+        compiled += f", {context.load_seconds:.1f} s load {context.programs_loaded} from the cache"
     rows = {
         "device": f"{result.device} ({result.plugin}, PJRT API {context.api_version})",
         "work": f"{context.sentences} sentences, batches of {len(context.shapes)} shapes: {shapes}",

@@ -17,7 +17,7 @@ namespace {
 
 Runtime& OpenRuntime() {
   Runtime& runtime = Runtime::Get();
-  runtime.SetConfigProvider([] { return RuntimeConfig{test::PluginPaths().at(0), {}}; });
+  runtime.SetConfigProvider([] { return RuntimeConfig{test::PluginPaths().at(0), {}, {}}; });
   runtime.client();
   return runtime;
 }

@@ -16,7 +16,7 @@ const std::string kOp = "aten::index.Tensor";
 
 BufferRef Report(int64_t index, int64_t limit) {
   Runtime& runtime = Runtime::Get();
-  runtime.SetConfigProvider([] { return RuntimeConfig{test::PluginPaths().at(0), {}}; });
+  runtime.SetConfigProvider([] { return RuntimeConfig{test::PluginPaths().at(0), {}, {}}; });
   runtime.client();
   const std::array words{index, limit};
   const int64_t dims[] = {2};
