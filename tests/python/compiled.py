@@ -27,7 +27,8 @@ def assert_whole(start: int) -> None:
     graphs = graphs_since(start)
     assert graphs, "no graph reached the device's backend"
     assert sum(graph.segments for graph in graphs) >= 1, "no executable of ours ran"
-    assert [b for graph in graphs for b in graph.breaks] == []
+    breaks = [b for graph in graphs for b in graph.breaks]
+    assert breaks == [], f"between executables: {breaks}"
 
 
 def check_compiled(

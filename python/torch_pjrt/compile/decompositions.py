@@ -56,6 +56,12 @@ def table() -> dict[OpOverload, Decomposition]:
             op = _overload(name)
             if not can_capture(op):
                 decompositions.setdefault(op, _composite(op))
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("prims::"):
+            packet, _, overload = name.removeprefix("prims::").partition(".")
+            prim = getattr(getattr(torch.ops.prims, packet), overload or "default")
+            if hasattr(prim, "impl_aten"):  # what PyTorch says it is in terms of aten
+                decompositions.setdefault(prim, prim.impl_aten)
     return decompositions
 
 
