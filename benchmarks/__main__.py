@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from benchmarks import calls, machine, report, start
+from benchmarks import calls, compiled, machine, report, start
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,12 +25,15 @@ def main() -> None:
         eager, raw = calls.measure(device)
     with console.status("MiniLM"):
         model = start.minilm(device)
+    with console.status("MiniLM and a training step, compiled; cold starts"):
+        whole = compiled.measure(device)
     data = {
         "import": imported,
         "eager": eager,
         "raw": raw,
         "breakdown": calls.breakdown(eager, raw),
         "minilm": model,
+        **whole,
     }
     parts = report.sections(data)
     report.show(console, parts)

@@ -38,7 +38,53 @@ def goals(data: dict[str, dict[str, float]]) -> Section:
         ("`.item()`", f"{item:.2f} µs", "10 µs", _verdict(item, 10)),
         ("import beyond torch's own", f"{imported:.3f} s", "0.3 s", _verdict(imported, 0.3)),
     ]
+    rows += compiled_goals(data)
     return Section("Goals", ("what", "measured", "at most", ""), rows)
+
+
+def compiled_goals(data: dict[str, dict[str, float]]) -> list[tuple[str, str, str, str]]:
+    """The figures of torch.compile."""
+    steady, cold, second = data["compiled_steady"], data["start_cold"], data["start_second"]
+    raw = steady["program"] / steady["raw"]
+    cpu = steady["call"] / steady["torch CPU eager"]
+    spent = [c["lowering"] + c["compiling"] + c["loading"] for c in (cold, second)]
+    again = spent[1] / spent[0]
+    return [
+        ("compiled MiniLM / bare execute", f"{raw:.3f}x", "1.05x", _verdict(raw, 1.05)),
+        ("compiled MiniLM / torch eager CPU", f"{cpu:.2f}x", "1x", _verdict(cpu, 1.0)),
+        (
+            "lowering + compiling + loading, second process / first",
+            f"{again:.0%}",
+            "20%",
+            _verdict(again, 0.2),
+        ),
+    ]
+
+
+def compiled_sections(data: dict[str, dict[str, float]]) -> list[Section]:
+    """The tables of torch.compile."""
+    steady, training = data["compiled_steady"], data["compiled_training"]
+    wrappers = steady["call"] - steady["program"]
+    forward = [
+        ("bare execute of its executable", f"{steady['raw']:.2f}"),
+        ("our program", f"{steady['program']:.2f}"),
+        ("Dynamo's guards and AOTAutograd's wrappers", f"{wrappers:.2f}"),
+        ("the whole call", f"{steady['call']:.2f}"),
+        ("torch eager on the CPU", f"{steady['torch CPU eager']:.2f}"),
+    ]
+    step = [(name, f"{value:.2f}") for name, value in training.items()]
+    cold, second = data["start_cold"], data["start_second"]
+    parts = ("tracing", "lowering", "compiling", "loading", "storing", "first")
+    starts = [(name, f"{cold[name]:.2f}", f"{second[name]:.2f}") for name in parts]
+    starts.append(("programs", f"{cold['programs']:.0f}", f"{second['programs']:.0f}"))
+    peaks = [("peak memory beyond import, MiB", *(f"{c['peak_mib']:.0f}" for c in (cold, second)))]
+    cpu = f"torch eager on the CPU: {data['start_torch CPU']['peak_mib']:.0f} MiB"
+    return [
+        Section("MiniLM, batch 8 x 64, compiled", ("what", "ms"), forward),
+        Section("A training step of an MLP, batch 64", ("what", "ms"), step),
+        Section("First compiled forward (s)", ("what", "empty cache", "next process"), starts),
+        Section(f"Memory ({cpu})", ("what", "empty cache", "next process"), peaks),
+    ]
 
 
 def sections(data: dict[str, dict[str, float]]) -> list[Section]:
@@ -61,6 +107,7 @@ def sections(data: dict[str, dict[str, float]]) -> list[Section]:
         Section("Where one `x + y` goes", ("part", "µs", "share"), parts),
         Section("Calls, warm", ("statement", "µs", "of raw execute"), calls),
         Section("MiniLM, batch 8 x 64, eager", ("what", "value"), first),
+        *compiled_sections(data),
         Section("The raw plugin (µs unless named)", ("what", "value"), raw),
     ]
 

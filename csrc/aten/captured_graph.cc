@@ -1,10 +1,10 @@
 #include "aten/captured_graph.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "aten/dtypes.h"
-#include "aten/generator.h"
 #include "aten/storage.h"
 #include "exec/runtime.h"
 #include "lower/registry.h"
@@ -153,30 +153,30 @@ std::unique_ptr<CapturedGraph::Program> CapturedGraph::Compile(std::vector<ir::I
   return made;
 }
 
-std::vector<at::Tensor> CapturedGraph::Run(at::ArrayRef<at::Tensor> inputs,
-                                           at::ArrayRef<at::Generator> generators) {
-  for (;;) {
-    ir::KeyBuilder key;
-    const TensorUses uses = UsesOf(inputs, key);
-    const Program* program = programs_.Find(key.words());
-    if (program == nullptr) {
-      std::vector<ir::Input> lying;
-      for (const TensorUse& use : uses) lying.push_back(InputOf(use));
-      program = &ProgramFor(key, std::move(lying));
-    }
-    TORCH_CHECK(!program->unsupported, *name_, ": ", program->unsupported->reason);
-    return Execute(*program, uses, generators);
+const CapturedGraph::Program& CapturedGraph::ProgramFor(const ir::KeyBuilder& key,
+                                                        const TensorUses& uses) {
+  const Program* program = programs_.Find(key.words());
+  if (program == nullptr) {
+    std::vector<ir::Input> inputs;
+    for (const TensorUse& use : uses) inputs.push_back(InputOf(use));
+    program = &ProgramFor(key, std::move(inputs));
   }
+  TORCH_CHECK(!program->unsupported, *name_, ": ", program->unsupported->reason);
+  return *program;
 }
 
-std::vector<at::Tensor> CapturedGraph::Execute(const Program& program, const TensorUses& uses,
-                                               at::ArrayRef<at::Generator> generators) {
+std::map<int, DrawState> CapturedGraph::Draw(at::ArrayRef<at::Generator> generators) const {
   std::map<int, DrawState> states;
-  for (const Draw& draw : draws_) {
+  for (const Draws& draws : draws_) {
     std::optional<at::Generator> generator;
-    if (draw.generator >= 0) generator = generators.at(static_cast<size_t>(draw.generator));
-    states[draw.node] = ReserveDraws(generator, device_, draw.count);
+    if (draws.generator >= 0) generator = generators.at(static_cast<size_t>(draws.generator));
+    states[draws.node] = ReserveDraws(generator, device_, draws.count);
   }
+  return states;
+}
+
+std::vector<exec::Operand> CapturedGraph::OperandsOf(const Program& program, const TensorUses& uses,
+                                                     const std::map<int, DrawState>& states) const {
   std::vector<exec::Operand> operands;
   operands.reserve(program.parameters.size());
   for (const lower::Parameter& parameter : program.parameters) {
@@ -189,6 +189,11 @@ std::vector<at::Tensor> CapturedGraph::Execute(const Program& program, const Ten
     operands.emplace_back().buffer =
         exec::Runtime::Get().scalars().Get(exec::ScalarBits::Of(DType::kU64, word), device_);
   }
+  return operands;
+}
+
+std::vector<exec::Destination> CapturedGraph::DestinationsOf(const Program& program,
+                                                             const TensorUses& uses) const {
   std::vector<exec::Destination> destinations;
   size_t next = 0;
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -199,10 +204,13 @@ std::vector<at::Tensor> CapturedGraph::Execute(const Program& program, const Ten
     if (written >= 0) destination.slot = uses[static_cast<size_t>(written)].slot;
   }
   if (program.report_type != nullptr) destinations.push_back({nullptr, program.report_type});
-  std::vector<exec::BufferRef> buffers;
-  exec::Execute(*program.executable, device_, operands, destinations, &buffers);
+  return destinations;
+}
+
+std::vector<at::Tensor> CapturedGraph::ResultsOf(const Program& program,
+                                                 std::vector<exec::BufferRef>& buffers) const {
   std::vector<at::Tensor> tensors;
-  next = 0;
+  size_t next = 0;
   for (size_t i = 0; i < results_.size(); ++i) {
     if (!program.defined[i]) {
       tensors.emplace_back();
@@ -213,12 +221,58 @@ std::vector<at::Tensor> CapturedGraph::Execute(const Program& program, const Ten
                                  program.types[next], std::move(buffers[next])));
     ++next;
   }
-  if (program.report_type != nullptr) {
-    exec::Runtime& runtime = exec::Runtime::Get();
-    runtime.faults(device_).Add(std::move(buffers.back()), name_);
-    if (runtime.mode() == exec::Mode::kDebug) runtime.faults(device_).Raise();
-  }
   return tensors;
+}
+
+void CapturedGraph::ReportFaults(const Program& program,
+                                 std::vector<exec::BufferRef>& buffers) const {
+  if (program.report_type == nullptr) return;
+  exec::Runtime& runtime = exec::Runtime::Get();
+  runtime.faults(device_).Add(std::move(buffers.back()), name_);
+  if (runtime.mode() == exec::Mode::kDebug) runtime.faults(device_).Raise();
+}
+
+std::vector<at::Tensor> CapturedGraph::Run(at::ArrayRef<at::Tensor> inputs,
+                                           at::ArrayRef<at::Generator> generators) {
+  ir::KeyBuilder key;
+  const TensorUses uses = UsesOf(inputs, key);
+  const Program& program = ProgramFor(key, uses);
+  std::vector<exec::Operand> operands = OperandsOf(program, uses, Draw(generators));
+  std::vector<exec::BufferRef> buffers;
+  exec::Execute(*program.executable, device_, operands, DestinationsOf(program, uses), &buffers);
+  std::vector<at::Tensor> results = ResultsOf(program, buffers);
+  ReportFaults(program, buffers);
+  return results;
+}
+
+std::vector<double> CapturedGraph::TimeRaw(at::ArrayRef<at::Tensor> inputs, int rounds) {
+  ir::KeyBuilder key;
+  const TensorUses uses = UsesOf(inputs, key);
+  const Program& program = ProgramFor(key, uses);
+  TORCH_CHECK(draws_.empty(), *name_, " draws random numbers");
+  std::vector<exec::BufferRef> held;
+  std::vector<PJRT_Buffer*> arguments;
+  std::vector<int64_t> keep;
+  for (exec::Operand& operand : OperandsOf(program, uses, {})) {
+    if (operand.may_donate) keep.push_back(static_cast<int64_t>(arguments.size()));
+    held.push_back(operand.buffer ? operand.buffer : exec::ReadSlot(*operand.slot));
+    arguments.push_back(held.back()->buffer().handle());
+  }
+  const std::vector<exec::Destination> destinations = DestinationsOf(program, uses);
+  std::vector<PJRT_Buffer*> outputs(destinations.size());
+  std::vector<double> seconds;
+  for (int round = 0; round < rounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    program.executable->Execute(arguments, outputs, device_, keep);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const pjrt::Buffer buffer(&exec::Runtime::Get().client(), outputs[i],
+                                destinations[i].type->dtype, destinations[i].type->dims, device_);
+      buffer.Await();
+    }
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    seconds.push_back(taken.count());
+  }
+  return seconds;
 }
 
 }  // namespace tpjrt::aten

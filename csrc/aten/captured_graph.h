@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "aten/generator.h"
 #include "aten/tensor_use.h"
 #include "exec/program_cache.h"
 #include "lower/lowering.h"
@@ -46,6 +47,10 @@ class CapturedGraph {
   std::vector<at::Tensor> Run(at::ArrayRef<at::Tensor> inputs,
                               at::ArrayRef<at::Generator> generators);
 
+  // Seconds of each of `rounds` bare executions on these inputs, waited for: what the plugin alone
+  // costs. Inputs are kept as they are.
+  std::vector<double> TimeRaw(at::ArrayRef<at::Tensor> inputs, int rounds);
+
   const std::string& name() const { return *name_; }
   // The StableHLO text of the program made last.
   std::string text() const;
@@ -60,7 +65,7 @@ class CapturedGraph {
     std::vector<bool> defined;                     // per output
     const exec::PhysicalType* report_type = nullptr;
   };
-  struct Draw {
+  struct Draws {
     int node;
     uint64_t count;
     int generator;  // among Run's; -1: the device's default one
@@ -70,8 +75,15 @@ class CapturedGraph {
   void CheckInput(size_t index, const at::Tensor& tensor) const;
   const Program& ProgramFor(const ir::KeyBuilder& key, std::vector<ir::Input> inputs);
   std::unique_ptr<Program> Compile(std::vector<ir::Input> inputs);
-  std::vector<at::Tensor> Execute(const Program& program, const TensorUses& uses,
-                                  at::ArrayRef<at::Generator> generators);
+  const Program& ProgramFor(const ir::KeyBuilder& key, const TensorUses& uses);
+  std::map<int, DrawState> Draw(at::ArrayRef<at::Generator> generators) const;
+  std::vector<exec::Operand> OperandsOf(const Program& program, const TensorUses& uses,
+                                        const std::map<int, DrawState>& states) const;
+  std::vector<exec::Destination> DestinationsOf(const Program& program,
+                                                const TensorUses& uses) const;
+  std::vector<at::Tensor> ResultsOf(const Program& program,
+                                    std::vector<exec::BufferRef>& buffers) const;
+  void ReportFaults(const Program& program, std::vector<exec::BufferRef>& buffers) const;
 
   const std::string* name_;  // kept for the life of the process: fault reports refer to it
   ir::Graph graph_;
@@ -79,7 +91,7 @@ class CapturedGraph {
   int device_;
   std::vector<bool> written_;  // per input
   bool writes_ = false;
-  std::vector<Draw> draws_;
+  std::vector<Draws> draws_;
   ir::KeyMap<Program> programs_;
   mutable std::mutex text_mutex_;
   std::string text_;

@@ -223,8 +223,8 @@ py::object Prepare(aten::CapturedGraph& graph, const std::vector<std::vector<int
   return py::make_tuple(unsupported->node, unsupported->reason);
 }
 
-// Takes the inputs out of the list, so that what nobody else holds can be freed during the call.
-py::list Run(aten::CapturedGraph& graph, const py::list& inputs, const py::list& generators) {
+c10::SmallVector<at::Tensor, 16> TensorsIn(const aten::CapturedGraph& graph,
+                                           const py::list& inputs) {
   c10::SmallVector<at::Tensor, 16> tensors;
   tensors.reserve(inputs.size());
   for (const py::handle& input : inputs) {
@@ -233,6 +233,17 @@ py::list Run(aten::CapturedGraph& graph, const py::list& inputs, const py::list&
     }
     tensors.push_back(THPVariable_Unpack(input.ptr()));
   }
+  return tensors;
+}
+
+std::vector<double> TimeRaw(aten::CapturedGraph& graph, const py::list& inputs, int rounds) {
+  const auto tensors = TensorsIn(graph, inputs);
+  const py::gil_scoped_release no_gil;
+  return graph.TimeRaw(tensors, rounds);
+}
+
+py::list Run(aten::CapturedGraph& graph, const py::list& inputs, const py::list& generators) {
+  const auto tensors = TensorsIn(graph, inputs);
   c10::SmallVector<at::Generator, 2> own;
   for (const py::handle& generator : generators) {
     own.push_back(reinterpret_cast<THPGenerator*>(generator.ptr())->cdata);
@@ -256,6 +267,7 @@ void BindCapturedGraphs(py::module_& m) {
   py::class_<aten::CapturedGraph, std::shared_ptr<aten::CapturedGraph>>(m, "CapturedGraph")
       .def("prepare", &Prepare)
       .def("run", &Run)
+      .def("time_raw", &TimeRaw)
       .def_property_readonly("name", &aten::CapturedGraph::name)
       .def_property_readonly("text", &aten::CapturedGraph::text)
       .def_property_readonly("num_programs", &aten::CapturedGraph::num_programs);

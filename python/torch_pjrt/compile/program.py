@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,6 +94,7 @@ class Program:
 
     def _compile(self, symbols: dict[sympy.Symbol, int]) -> _Variant:
         """Compiles the segments, taking out nodes that turn out to have no lowering."""
+        start = time.perf_counter()
         while True:
             compiled: dict[int, Any] = {}
             try:
@@ -103,6 +105,7 @@ class Program:
                 self.refused[problem.node] = problem.reason
                 self.plan = self._partition()
                 continue
+            self.record.import_seconds += time.perf_counter() - start
             self.record.compiled(self.plan, self.refused, symbols, list(compiled.values()))
             return _Variant(self, self.plan, symbols, compiled)
 

@@ -21,6 +21,7 @@ class GraphRecord:
     segments: int = 0
     breaks: list[tuple[str, str, str]] = field(default_factory=list)  # (node, reason, user's line)
     variants: int = 0
+    import_seconds: float = 0.0  # lowering, compiling and loading
 
     def compiled(
         self,
