@@ -24,10 +24,23 @@ const std::string* KeptName(std::string name) {
 
 uint64_t DrawsOf(const ir::Node& node) {
   if (node.control != ir::Control::kNone) return 0;
+  if (node.function) return 0;
   const int each = lower::Registry::Get().row(node.row).row->traits.draws_per_element;
   if (each == 0 || node.results.empty()) return 0;
   return static_cast<uint64_t>(each) *
          static_cast<uint64_t>(c10::multiply_integers(node.results[0].sizes));
+}
+
+// Says whose text the compiler may be complaining about.
+std::string LoweringsFromOutside(const ir::Graph& graph) {
+  std::set<std::string> ops;
+  for (const ir::Node& node : graph.nodes) {
+    if (node.function) ops.insert(node.function->op);
+  }
+  std::string text;
+  for (const std::string& op : ops) text += (text.empty() ? "" : ", ") + op;
+  if (text.empty()) return text;
+  return "\nThe program holds StableHLO given to torch_pjrt.register_lowering for " + text;
 }
 
 }  // namespace
@@ -136,7 +149,7 @@ std::unique_ptr<CapturedGraph::Program> CapturedGraph::Compile(std::vector<ir::I
     made->executable = runtime.programs().Compile(runtime.client(), lowered.text,
                                                   static_cast<int>(lowered.parameters.size()));
   } catch (const Error& error) {
-    throw Error(error.code(), StrCat(*name_, ": ", error.what()));
+    throw Error(error.code(), StrCat(*name_, ": ", error.what(), LoweringsFromOutside(graph)));
   }
   made->parameters = std::move(lowered.parameters);
   made->defined = lowered.output_defined;

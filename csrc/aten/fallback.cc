@@ -76,12 +76,16 @@ void ResetFallbackCounts() {
   TheState().counts.clear();
 }
 
-void Fallback(const c10::OperatorHandle& op, c10::Stack* stack, const std::string& reason) {
-  const std::string name = NameOf(op);
-  TORCH_CHECK_NOT_IMPLEMENTED(TheState().policy != FallbackPolicy::kError, name, "(",
-                              TypesOf(op, *stack), ") is not implemented for this device: ", reason,
+void AdmitFallback(const std::string& op, const std::string& types, const std::string& reason) {
+  TORCH_CHECK_NOT_IMPLEMENTED(TheState().policy != FallbackPolicy::kError, op, "(", types,
+                              ") is not implemented for this device: ", reason,
                               ". torch_pjrt.set_fallback('warn') lets it run on the CPU.");
-  Count(name, reason);
+  Count(op, reason);
+}
+
+void Fallback(const c10::OperatorHandle& op, c10::Stack* stack, const std::string& reason) {
+  const bool refuses = TheState().policy == FallbackPolicy::kError;
+  AdmitFallback(NameOf(op), refuses ? TypesOf(op, *stack) : std::string(), reason);
   at::native::cpu_fallback(op, stack);
 }
 

@@ -17,6 +17,9 @@ FallbackPolicy GetFallbackPolicy();
 std::map<std::string, int64_t> FallbackCounts();  // by overload: "aten::foo.bar"
 void ResetFallbackCounts();
 
+// Counts a call that is about to run on the CPU and warns once for each operator, or throws when
+// the policy is kError. `types` are the arguments', for the message.
+void AdmitFallback(const std::string& op, const std::string& types, const std::string& reason);
 // Runs the call on the CPU. `reason` says why the device does not.
 void Fallback(const c10::OperatorHandle& op, c10::Stack* stack, const std::string& reason);
 // The device's kernel for every overload without one.

@@ -122,8 +122,20 @@ Value Builder::Emit1(std::string_view name, std::span<const Value> operands,
   return Emit(name, operands, attributes, {std::move(result)}, regions)[0];
 }
 
+std::vector<Value> Builder::Call(const std::string& symbol, std::string_view functions,
+                                 std::string_view aliases, std::span<const Value> operands,
+                                 std::vector<Type> results) {
+  const auto [known, is_new] = text_of_.try_emplace(symbol, functions);
+  Require(known->second == functions, "two functions named @", symbol, " in one program");
+  if (is_new) {
+    aliases_ += aliases;
+    functions_ += functions;
+  }
+  return Emit("func.call", operands, StrCat("callee = @", symbol), std::move(results));
+}
+
 std::string Builder::Header(std::span<const Value> results) const {
-  std::string text = "module @program {\nfunc.func public @main(";
+  std::string text = aliases_ + "module @program {\nfunc.func public @main(";
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const ParameterInfo& parameter = parameters_[i];
     if (i > 0) text += ", ";
@@ -155,7 +167,7 @@ std::string Builder::Finish(std::span<const Value> results) {
   CheckOperands("func.return", results);
   finished_ = true;
   std::string text = Header(results) + body_ + "\"func.return\"(" + Names(results) + ") : (" +
-                     Types(results) + ") -> ()\n}\n}\n";
+                     Types(results) + ") -> ()\n}\n" + functions_ + "}\n";
   body_.clear();
   return text;
 }

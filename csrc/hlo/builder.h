@@ -1,4 +1,5 @@
-// Builds the text of one StableHLO module with a single function `main`.
+// Builds the text of one StableHLO module: the function `main`, and functions given as text that it
+// calls.
 //
 // Not thread-safe; one builder per program. Functions that append ops live beside their concept:
 // elementwise.h, shape.h, reduce.h, index.h, linalg.h, control.h. They use Emit.
@@ -6,6 +7,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +65,13 @@ class Builder {
                                      std::string_view attributes, std::vector<Type> results,
                                      std::span<const RegionText> regions);
 
+  // Calls a function given as text. `functions` defines @symbol and what it calls, with symbols of
+  // its own; it joins the module once however often it is called, and `aliases` (attribute and type
+  // aliases) stand before the module. Only the plugin's compiler reads these texts.
+  std::vector<Value> Call(const std::string& symbol, std::string_view functions,
+                          std::string_view aliases, std::span<const Value> operands,
+                          std::vector<Type> results);
+
   // A fact about run-time data that the host must hear of: i64[2], {value, limit}; a limit of 0
   // says that all is well. Not inside a region, but where FaultsOf collects them.
   void AddFault(Value fault);
@@ -94,6 +103,9 @@ class Builder {
   std::vector<Value> faults_;
   size_t fault_scopes_ = 1;  // how many scopes are open where faults may be added
   bool finished_ = false;
+  std::string aliases_;
+  std::string functions_;
+  std::map<std::string, std::string, std::less<>> text_of_;  // of each function, by symbol
 };
 
 }  // namespace tpjrt::hlo

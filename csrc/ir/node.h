@@ -62,8 +62,17 @@ enum class Control : uint8_t {
            // carried, one element of each sequence, constants; gives carried, then elements
 };
 
+// StableHLO from outside: what an operator without a row of the registry computes. Its symbols are
+// unlike those of any other Function.
+struct Function {
+  std::string op;       // "mylib::attention", for errors
+  std::string symbol;   // the function to call
+  std::string text;     // `func.func private @symbol(...)`, and the functions it calls in turn
+  std::string aliases;  // lines that stand before the module (`#x = ...`)
+};
+
 struct Node {
-  int row = -1;  // index in lower::Registry; -1 for a control node
+  int row = -1;  // index in lower::Registry; -1 for a control node or a function
   Control control = Control::kNone;
   int carried = 0;
   int sequences = 0;  // kScan
@@ -71,6 +80,8 @@ struct Node {
   // One per argument of the row's schema, in order. A Scalar for a tensor: a Python number.
   std::vector<Argument> arguments;
   std::vector<TensorType> results;  // what PyTorch's meta kernel says
+  // Instead of a row: the arguments are then its operands, a TensorArg each.
+  std::shared_ptr<const Function> function;
 };
 
 // A tensor that enters the graph.

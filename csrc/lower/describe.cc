@@ -51,12 +51,13 @@ struct Printer {
 std::string Describe(const ir::Graph& graph) {
   std::ostringstream out;
   for (const ir::Node& node : graph.nodes) {
-    const Schema& schema = Registry::Get().row(node.row).schema;
+    const Schema* schema = node.function ? nullptr : &Registry::Get().row(node.row).schema;
     if (out.tellp() > 0) out << "\n";
-    out << schema.FullName() << "(";
+    out << (schema ? schema->FullName() : node.function->op) << "(";
     for (size_t i = 0; i < node.arguments.size(); ++i) {
       if (i) out << ", ";
-      if (schema.arguments[i].kind != ArgType::kTensor) out << schema.arguments[i].name << "=";
+      if (schema && schema->arguments[i].kind != ArgType::kTensor)
+        out << schema->arguments[i].name << "=";
       std::visit(Printer{graph, out}, node.arguments[i]);
     }
     out << ")";

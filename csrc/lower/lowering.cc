@@ -76,10 +76,29 @@ Outcome Lowered(const RegisteredRow& row, Context& context) {
   }
 }
 
+// A function that came as text: whoever made it has checked its types against the node's.
+void CallFunction(const ir::Node& node, ProgramInputs& inputs) {
+  std::vector<Value> operands;
+  for (const ir::Argument& argument : node.arguments) {
+    operands.push_back(inputs.Get(std::get<ir::TensorArg>(argument).value));
+  }
+  std::vector<Type> results;
+  for (const ir::TensorType& type : node.results) results.push_back({type.dtype, type.sizes});
+  const ir::Function& function = *node.function;
+  for (const Value& value : inputs.builder().Call(function.symbol, function.text, function.aliases,
+                                                  operands, std::move(results))) {
+    inputs.SetResult(value);
+  }
+}
+
 // Lowers one node; false and the reason when its case is not supported.
 bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
   const ir::Node& node = graph.nodes[static_cast<size_t>(index)];
   if (node.control != ir::Control::kNone) return LowerControl(node, inputs, reason);
+  if (node.function) {
+    CallFunction(node, inputs);
+    return true;
+  }
   const RegisteredRow& row = Registry::Get().row(node.row);
   RequireOneDtype(node, row, inputs);
   NodeContext context(graph, index, inputs);

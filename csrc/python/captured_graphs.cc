@@ -6,6 +6,8 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <map>
+
 #include "aten/captured_graph.h"
 #include "aten/dtypes.h"
 #include "aten/storage.h"
@@ -90,6 +92,26 @@ class GraphBuilder {
     for (const GraphValue& operand : operands) list.values.push_back(operand.id);
     node.arguments.emplace_back(std::move(list));
     return Append(std::move(node), results);
+  }
+
+  // A function given as StableHLO text; `results`: (dtype, sizes) of each.
+  std::vector<GraphValue> Call(const std::string& op, const std::string& symbol,
+                               const std::string& text, const std::string& aliases,
+                               const std::vector<GraphValue>& operands, const py::list& results) {
+    ir::Node node;
+    node.function = std::make_shared<const ir::Function>(ir::Function{op, symbol, text, aliases});
+    for (const GraphValue& operand : operands) {
+      node.arguments.emplace_back(ir::TensorArg{operand.id});
+    }
+    std::vector<GraphValue> values;
+    for (const py::handle& result : results) {
+      const auto pair = result.cast<py::tuple>();
+      node.results.push_back(
+          {ToDType(ScalarTypeOf(pair[0])), pair[1].cast<std::vector<int64_t>>()});
+      values.push_back({next_++});
+    }
+    graph_.nodes.push_back(std::move(node));
+    return values;
   }
 
   void Output(GraphValue value, const py::object& dtype, std::vector<int64_t> sizes,
@@ -213,6 +235,16 @@ bool CanCapture(const std::string& op) {
                       [](const lower::SchemaArg& argument) { return argument.written; });
 }
 
+// PyTorch's name and StableHLO's of every element type.
+std::map<std::string, std::string> ElementTypes() {
+  std::map<std::string, std::string> names;
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    names.emplace(Name(dtype), HloName(dtype));
+  }
+  return names;
+}
+
 py::object Prepare(aten::CapturedGraph& graph, const std::vector<std::vector<int64_t>>& strides) {
   std::optional<aten::UnsupportedNode> unsupported;
   {
@@ -277,10 +309,12 @@ void BindCapturedGraphs(py::module_& m) {
       .def("host_scalar", &GraphBuilder::HostScalar)
       .def("node", &GraphBuilder::Node)
       .def("control", &GraphBuilder::Control)
+      .def("call", &GraphBuilder::Call)
       .def("output", &GraphBuilder::Output)
       .def("write", &GraphBuilder::Write)
       .def("finish", &GraphBuilder::Finish);
   m.def("can_capture", &CanCapture);
+  m.def("element_types", &ElementTypes);
 }
 
 }  // namespace tpjrt::python

@@ -79,6 +79,7 @@ void BindOps(py::module_& m) {
   m.def("rows", &Rows);
   m.def("fallback_counts", &aten::FallbackCounts);
   m.def("reset_fallback_counts", &aten::ResetFallbackCounts);
+  m.def("admit_fallback", &aten::AdmitFallback);
   m.def("fallback_policy", &PolicyName);
   m.def("set_fallback_policy",
         [](const std::string& name) { aten::SetFallbackPolicy(PolicyOf(name)); });

@@ -45,10 +45,12 @@ from torch_pjrt._api import (  # noqa: E402
     set_mode,
 )
 from torch_pjrt._cache import cache_stats, explain_miss  # noqa: E402
+from torch_pjrt.lowering import TensorType, register_lowering  # noqa: E402
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "TensorType",
     "__version__",
     "_fallback_count",
     "_fallback_counts",
@@ -62,6 +64,7 @@ __all__ = [
     "load_exported",
     "mode",
     "plugin_info",
+    "register_lowering",
     "reset_fallback_counts",
     "rows",
     "set_fallback",

@@ -10,6 +10,7 @@ import torch
 from torch._ops import OpOverload
 
 from torch_pjrt._activation import core
+from torch_pjrt.lowering import find
 
 Decomposition = Callable[..., Any]
 
@@ -40,8 +41,8 @@ def _same_arguments(op: OpOverload, row: OpOverload) -> bool:
 
 
 def can_capture(op: OpOverload) -> bool:
-    """Whether the core can lower this overload inside a graph."""
-    return lowering_name(op) is not None
+    """Whether a graph can hold this overload: the core lowers it, or a lowering was registered."""
+    return lowering_name(op) is not None or find(op) is not None
 
 
 @functools.cache

@@ -14,8 +14,11 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 
 from torch_pjrt._activation import core
+from torch_pjrt._lowering_functions import Lowering, TensorType, add_call, leaves
 from torch_pjrt.compile.control import ControlCall, control_of
 from torch_pjrt.compile.decompositions import lowering_name
+from torch_pjrt.compile.mutating import functional_call
+from torch_pjrt.lowering import find
 
 Symbols = Mapping[sympy.Symbol, int]
 
@@ -44,6 +47,9 @@ def call_of(node: fx.Node) -> Call | None:
         generator = node.kwargs["rng_state"]
         if isinstance(node.args[0], OpOverload) and isinstance(generator, fx.Node):
             return Call(node.args[0], node.args[1:], kwargs, generator)
+    if node.target is torch.ops.higher_order.auto_functionalized_v2:
+        functional = functional_call(node)
+        return None if functional is None else Call(functional[0], (), functional[1])
     return None
 
 
@@ -146,13 +152,19 @@ class _GraphImporter:
             for fake in results_of(node)
         ]
         control = control_of(node)
-        made = self._call(node, results) if control is None else self._control(control, results)
+        try:
+            made = self._call(node, results) if control is None else self._control(control, results)
+        except UnsupportedNode as problem:  # inside a region: the node that holds it
+            raise UnsupportedNode(node, problem.reason) from None
         self.order.append(node)
         self.values[node] = made if isinstance(value_of(node), (list, tuple)) else made[0]
 
     def _call(self, node: fx.Node, results: list[Any]) -> list[Any]:
         call = call_of(node)
         assert call is not None
+        own = find(call.op)
+        if own is not None:
+            return self._call_function(node, call, own)
         draws_from = -1 if call.generator is None else self.generator(call.generator)
         made: list[Any] = self.builder.node(
             lowering_name(call.op), self._arguments(call), results, draws_from
@@ -179,6 +191,33 @@ class _GraphImporter:
             sizes = self.sizes(fake.shape)
             inner.builder.output(inner.values[result], fake.dtype, sizes, [0] * len(sizes))
         return inner.builder
+
+    def _call_function(self, node: fx.Node, call: Call, own: Lowering) -> list[Any]:
+        """An operator with a lowering from outside; the new values of what it mutates come last."""
+        given = own.bind(call.args, call.kwargs)
+        fakes = results_of(node)
+        types = [self._type(fake) for fake in fakes if fake is not None]
+        returned = len(types) - own.count_written(given, fx.Node)
+        function = own.function([self._typed(value) for value in given], types[:returned])
+        if function is None:
+            raise UnsupportedNode(node, f"the lowering of {call.op} does not serve this case")
+        values = [self._argument(value) for value in given]
+        tensors = list(leaves(core().GraphValue, values))
+        made = iter(add_call(self.builder, function, tensors, types))
+        return [None if fake is None else next(made) for fake in fakes]
+
+    def _type(self, fake: torch.Tensor) -> TensorType:
+        return TensorType(fake.dtype, tuple(self.sizes(fake.shape)))
+
+    def _typed(self, value: Any) -> Any:
+        """The argument as a lowering from outside sees it."""
+        if isinstance(value, (list, tuple)):
+            return [self._typed(entry) for entry in value]
+        if isinstance(value, fx.Node):
+            value = value_of(value)
+        return (
+            self._type(value) if isinstance(value, torch.Tensor) else concrete(value, self.symbols)
+        )
 
     def _arguments(self, call: Call) -> list[Any]:
         given = list(call.args)

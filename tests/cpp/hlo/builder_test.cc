@@ -21,6 +21,26 @@ using hlo::Value;
 
 const Type kPair{DType::kF32, {2}};
 
+TEST(HloText, AFunctionGivenAsTextJoinsTheModuleOnce) {
+  Builder b;
+  const Value x = b.Parameter(kPair);
+  const std::string text = "func.func private @f(%a: tensor<2xf32>) -> tensor<2xf32> { }\n";
+  const Value once = b.Call("f", text, "#a = 1\n", std::vector<Value>{x}, {kPair})[0];
+  const Value twice = b.Call("f", text, "#a = 1\n", std::vector<Value>{once}, {kPair})[0];
+  EXPECT_THROW(b.Call("f", "another text", "", std::vector<Value>{x}, {kPair}), Error);
+  EXPECT_EQ(b.Finish(std::vector<Value>{twice}),
+            R"(#a = 1
+module @program {
+func.func public @main(%0: tensor<2xf32>) -> (tensor<2xf32>) {
+%1 = "func.call"(%0) {callee = @f} : (tensor<2xf32>) -> tensor<2xf32>
+%2 = "func.call"(%1) {callee = @f} : (tensor<2xf32>) -> tensor<2xf32>
+"func.return"(%2) : (tensor<2xf32>) -> ()
+}
+func.func private @f(%a: tensor<2xf32>) -> tensor<2xf32> { }
+}
+)");
+}
+
 TEST(HloText, AModuleIsParametersOpsAndResults) {
   Builder b;
   const Value x = b.Parameter(kPair);
