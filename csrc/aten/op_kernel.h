@@ -31,7 +31,11 @@ class OpKernel final : public c10::OperatorKernel {
 // Registers every binding's kernel for the device. Called once, when the module is imported.
 void RegisterOps();
 
-// Runs a row that PyTorch's own kernel wraps ("aten::copy_"): the stack holds its arguments.
+// A row that a kernel of the glue wraps to check its arguments at every call.
+bool IsCheckedFirst(const std::string& name);
+
+// Runs a row that PyTorch's own kernel or the glue's wraps ("aten::copy_"): the stack holds its
+// arguments.
 void CallOwn(const std::string& name, c10::Stack* stack);
 
 }  // namespace tpjrt::aten

@@ -24,7 +24,7 @@ std::map<std::string, std::unique_ptr<OpKernel>>& OwnKernels() {
 void RegisterOps() {
   for (Binding& binding : MakeBindings()) {
     std::string name = binding.name();
-    if (binding.own_use) {
+    if (binding.own_use || IsCheckedFirst(name.substr(sizeof("aten::") - 1))) {
       OwnKernels()[name] = std::make_unique<OpKernel>(std::move(binding));
       continue;
     }

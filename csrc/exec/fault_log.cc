@@ -1,17 +1,44 @@
 #include "exec/fault_log.h"
 
 #include <array>
+#include <string_view>
 #include <utility>
 
-#include "base/error.h"
+#include "lower/value_fault.h"
 
 namespace tpjrt::exec {
+namespace {
+
+// In the words of PyTorch's CPU kernels.
+std::string_view Describe(lower::ValueFault fault) {
+  switch (fault) {
+    case lower::ValueFault::kDivisionByZero:
+      return "ZeroDivisionError: an integer was divided by 0";
+    case lower::ValueFault::kProbability:
+      return "a probability is not between 0 and 1";
+    case lower::ValueFault::kDistribution:
+      return "probability tensor contains either `inf`, `nan` or element < 0";
+    case lower::ValueFault::kEmptyDistribution:
+      return "invalid multinomial distribution (sum of probabilities <= 0)";
+    case lower::ValueFault::kDeviation:
+      return "normal expects all elements of std >= 0.0";
+  }
+  return "an invalid value";
+}
+
+}  // namespace
 
 void FaultLog::Read(const Entry& entry) {
   std::array<int64_t, 2> report{};
   Check(entry.report->buffer().nbytes() == sizeof(report), "a fault report has two words");
   entry.report->buffer().CopyToHost(report.data());
   if (report[1] == 0 || !found_.empty()) return;
+  if (report[1] < 0) {
+    found_ = StrCat(*entry.op, ": ", Describe(static_cast<lower::ValueFault>(report[1])));
+    code_ = ErrorCode::kInvalidArgument;
+    return;
+  }
+  code_ = ErrorCode::kOutOfRange;
   const int64_t size = report[1] - 1;
   found_ = StrCat(*entry.op, ": index ", report[0], " is out of bounds for a dimension of size ",
                   size, " (reads of it gave NaN or 0, writes were dropped)");
@@ -33,7 +60,7 @@ void FaultLog::Raise() {
     Read(entry);
   }
   if (found_.empty()) return;
-  throw Error(ErrorCode::kOutOfRange, std::exchange(found_, {}));
+  throw Error(code_, std::exchange(found_, {}));
 }
 
 }  // namespace tpjrt::exec

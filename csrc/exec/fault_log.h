@@ -1,5 +1,5 @@
-// Faults that programs report about run-time data (an index out of range): remembered per device
-// and raised once, at the host's next wait for it.
+// Faults that programs report about run-time data (an index out of range, an integer divided by 0):
+// remembered per device and raised once, at the host's next wait for it.
 //
 // Reports are read only then, so an operation costs one small output and no transfer. Thread-safe.
 #pragma once
@@ -8,15 +8,18 @@
 #include <mutex>
 #include <string>
 
+#include "base/error.h"
 #include "exec/device_buffer.h"
 
 namespace tpjrt::exec {
 
 class FaultLog {
  public:
-  // `report` is i64[2]: {index, size + 1}, or {0, 0}. `op` outlives the log.
+  // `report` is i64[2]: {index, size + 1}, {0, a lower::ValueFault}, or {0, 0}. `op` outlives the
+  // log.
   void Add(BufferRef report, const std::string* op);
-  // Reads all reports; throws kOutOfRange for the first fault and forgets the rest.
+  // Reads all reports; throws kOutOfRange (an index) or kInvalidArgument (a value) for the first
+  // fault and forgets the rest.
   void Raise();
 
  private:
@@ -32,6 +35,7 @@ class FaultLog {
   std::mutex mutex_;
   std::deque<Entry> pending_;
   std::string found_;  // the first fault among reports already read
+  ErrorCode code_ = ErrorCode::kOutOfRange;
 };
 
 }  // namespace tpjrt::exec

@@ -73,7 +73,8 @@ class Builder {
                           std::vector<Type> results);
 
   // A fact about run-time data that the host must hear of: i64[2], {value, limit}; a limit of 0
-  // says that all is well. Not inside a region, but where FaultsOf collects them.
+  // says that all is well, a negative one is a fault of a value. Not inside a region, but where
+  // FaultsOf collects them.
   void AddFault(Value fault);
   // The faults added while `body` runs, instead of being the program's: a region hands them out
   // among its results.

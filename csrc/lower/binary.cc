@@ -9,6 +9,7 @@
 #include "lower/orthogonal.h"
 #include "lower/pointwise.h"
 #include "lower/special_math.h"
+#include "lower/value_fault.h"
 
 namespace tpjrt::lower {
 namespace {
@@ -86,10 +87,16 @@ Value Multiply(Value a, Value b) { return a * b; }
 Value Divide(Value a, Value b) { return a / b; }
 
 // --- division with rounding, remainders.
+void CheckDivisor(Value divisor) {
+  if (!IsInteger(divisor.dtype())) return;
+  ReportValues(hlo::Eq(divisor, hlo::ZerosLike(divisor)), ValueFault::kDivisionByZero);
+}
+
 // PyTorch rounds the quotient of two narrow floats before it truncates.
 Outcome DivideTrunc(Context& c) {
   const DType type = PromotedType(c);
   const Pair p = Operands(c, ComputeType(type));
+  CheckDivisor(p.b);
   if (!IsFloat(type)) return p.a / p.b;
   return hlo::Convert(hlo::Trunc(RoundedTo(p.a / p.b, type)), type);
 }
@@ -100,6 +107,7 @@ Value OppositeSigns(Value remainder, Value divisor) {
 
 // Python's //. For floats from the exact remainder, as CPython does.
 Value FloorDivide(Value a, Value b) {
+  CheckDivisor(b);
   if (IsUnsigned(a.dtype())) return a / b;
   const Value remainder = hlo::Rem(a, b);
   const Value down = OppositeSigns(remainder, b);
@@ -118,9 +126,16 @@ Value FloorDivide(Value a, Value b) {
 
 // Python's %: the sign of the divisor.
 Value Remainder(Value a, Value b) {
+  CheckDivisor(b);
   const Value remainder = hlo::Rem(a, b);
   if (IsUnsigned(a.dtype())) return remainder;
   return hlo::Select(OppositeSigns(remainder, b), remainder + b, remainder);
+}
+
+// C's fmod: the sign of the dividend.
+Value TruncatedRemainder(Value a, Value b) {
+  CheckDivisor(b);
+  return hlo::Rem(a, b);
 }
 
 Outcome DivideRounded(Context& c) {
@@ -220,7 +235,7 @@ Outcome Heaviside(Context& c) {
   const Value x = Wide(c, "self", type);
   const Value one = hlo::ConstantLike(x, 1.0);
   const Value zero = hlo::ZerosLike(x);
-  const Value step = type == DType::kBool ? x : hlo::Select(hlo::Lt(x, zero), zero, one);
+  const Value step = type == DType::kBool ? x : hlo::Select(hlo::Gt(x, zero), one, zero);
   return hlo::Select(hlo::Eq(x, zero), Wide(c, "values", type), step);
 }
 
@@ -253,7 +268,7 @@ constexpr Row kRows[] = {
     {"floor_divide(Tensor self, Tensor other) -> Tensor", Promoted<FloorDivide>},
     {"remainder.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<Remainder>},
     {"remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", RemainderOfScalar},
-    {"fmod.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<hlo::Rem>},
+    {"fmod.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<TruncatedRemainder>},
     {"pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", PowTensorTensor},
     {"pow.Scalar(Scalar self, Tensor exponent) -> Tensor", PowScalarTensor},
     {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", PowTensorScalar, kStaticExponent},

@@ -165,7 +165,7 @@ hlo::Value FirstFault(std::span<const hlo::Value> faults) {
   Value first = faults.front();
   for (const Value& fault : faults.subspan(1)) {
     const Value limit = hlo::Squeeze(hlo::SliceDim(first, 0, 1, 2), 0);
-    first = hlo::Select(hlo::Gt(limit, 0.0), first, fault);
+    first = hlo::Select(hlo::Ne(limit, 0.0), first, fault);
   }
   return first;
 }

@@ -9,6 +9,7 @@
 #include "lower/philox.h"
 #include "lower/random_integers.h"
 #include "lower/sampling.h"
+#include "lower/value_fault.h"
 
 namespace tpjrt::lower {
 namespace {
@@ -46,8 +47,9 @@ Outcome NormalOfTensors(Context& c) {
     return is_tensor ? hlo::BroadcastTo(c.TensorAs(name, draw), out.dims)
                      : Parameter(c, name, draw, out.dims);
   };
-  Value x =
-      read("mean", mean_is_tensor) + DrawNormals(c, draw, out.dims) * read("std", std_is_tensor);
+  const Value deviation = read("std", std_is_tensor);
+  ReportValues(hlo::Lt(deviation, 0.0), ValueFault::kDeviation);
+  Value x = read("mean", mean_is_tensor) + DrawNormals(c, draw, out.dims) * deviation;
   return hlo::Convert(x, out.dtype);
 }
 
@@ -87,9 +89,15 @@ Value DrawBernoulli(Context& c, Value probability) {
   return hlo::Lt(DrawUnits(c, probability.dtype(), probability.dims()), probability);
 }
 
+void CheckProbability(Value p) {
+  const Value good = hlo::And(hlo::Ge(p, 0.0), hlo::Le(p, 1.0));  // false for NaN
+  ReportValues(hlo::Not(good), ValueFault::kProbability);
+}
+
 Outcome Bernoulli(Context& c) {
   const Type& out = c.Result();
   Value p = c.TensorAs("self", DrawType(out.dtype));
+  CheckProbability(p);
   return hlo::Convert(DrawBernoulli(c, p), out.dtype);
 }
 
@@ -102,6 +110,7 @@ Outcome BernoulliP(Context& c) {
 Outcome BernoulliTensor(Context& c) {
   const Type& out = c.Result();
   Value p = c.TensorAs("p", DrawType(c.TensorType("p").dtype));
+  CheckProbability(p);
   return hlo::Convert(DrawBernoulli(c, hlo::BroadcastTo(p, out.dims)), out.dtype);
 }
 

@@ -7,6 +7,7 @@
 #include "lower/draws.h"
 #include "lower/philox.h"
 #include "lower/prefix_sum.h"
+#include "lower/value_fault.h"
 
 namespace tpjrt::lower {
 namespace {
@@ -62,6 +63,10 @@ Outcome Multinomial(Context& c) {
   Value p = c.TensorAs("self", DrawType(c.TensorType("self").dtype));
   if (p.rank() == 1) p = hlo::Unsqueeze(p, 0);
   if (hlo::NumElements(out.dims) == 0) return hlo::Constant(c.builder(), out.dtype, 0, out.dims);
+  const Value usable = hlo::And(hlo::Ge(p, 0.0), hlo::IsFinite(p));
+  ReportValues(hlo::Not(usable), ValueFault::kDistribution);
+  const Value total = hlo::ReduceSum(p, {1});
+  ReportValues(hlo::Le(total, 0.0), ValueFault::kEmptyDistribution);
   Value index = c.Bool("replacement") ? SampleOften(c, p, samples) : SampleOnce(c, p, samples);
   return hlo::Convert(hlo::Reshape(index, out.dims), out.dtype);
 }

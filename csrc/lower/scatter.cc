@@ -238,7 +238,9 @@ Outcome MaskedScatter(Context& c) {
 
 const Row kRows[] = {
     {"scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", ScatterSrc},
-    {"scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", ScatterValue},
+    {"scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+     ScatterValue,
+     {.checked_scalars = "value"}},
     {"scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
      ScatterReduceSrc},
     {"scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
@@ -255,7 +257,8 @@ const Row kRows[] = {
      "include_self=True) -> Tensor",
      IndexReduce},
     {"index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-     IndexFill<true>},
+     IndexFill<true>,
+     {.checked_scalars = "value"}},
     {"index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
      IndexFill<false>},
     {"index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",

@@ -57,6 +57,19 @@ SAME_AS_CPU: dict[str, Callable[[torch.device], object]] = {
     "topk": lambda w: ones(w, 3).topk(5),
     "dropout": lambda w: F.dropout(ones(w, 2), 1.5),
     "randint": lambda w: torch.randint(5, 5, (2,), device=w),
+    "uniform": lambda w: ones(w, 2).uniform_(2, 1),
+    "uniform infinity": lambda w: ones(w, 2).uniform_(0, float("inf")),
+    "uniform int": lambda w: ones(w, 2).long().uniform_(),
+    "normal": lambda w: ones(w, 2).normal_(0, -1),
+    "log normal": lambda w: ones(w, 2).log_normal_(0, 0),
+    "exponential": lambda w: ones(w, 2).exponential_(-1),
+    "geometric": lambda w: ones(w, 2).geometric_(2),
+    "cauchy": lambda w: ones(w, 2).cauchy_(0, -1),
+    "bernoulli": lambda w: ones(w, 2).bernoulli_(1.5),
+    "random range": lambda w: ones(w, 2).half().random_(0, 70000),
+    "index_fill": lambda w: ones(w, 2).half().index_fill(0, ones(w, 1).long(), 1e6),
+    "scatter": lambda w: ones(w, 2).to(torch.int8).scatter(0, ones(w, 1).long(), 300),
+    "pad": lambda w: F.pad(ones(w, 2).to(torch.int8), (1, 1), value=300),
     "linspace": lambda w: torch.linspace(0, 1, -1, device=w),
     "arange": lambda w: torch.arange(1, 0, 1, device=w),
     "negative size": lambda w: torch.zeros(-1, device=w),
@@ -270,15 +283,3 @@ def test_fork_before_use_works_in_both() -> None:
         print(os.waitstatus_to_exitcode(status), x)
     """
     assert output_of(code, timeout=60) == "3 3.0"
-
-
-@pytest.mark.own_device
-def test_data_loader_workers_that_only_use_the_cpu_may_fork() -> None:
-    code = """
-        import torch
-        from torch.utils.data import DataLoader
-        torch.ones(1, device="pjrt")
-        total = sum(b.to("pjrt").sum().item() for b in DataLoader(torch.arange(8.0), num_workers=2))
-        print(total)
-    """
-    assert output_of(code, timeout=90) == "28.0"

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "exec/runtime.h"
+#include "lower/value_fault.h"
 #include "plugins_under_test.h"
 
 namespace tpjrt::exec {
@@ -47,6 +48,20 @@ TEST(FaultLog, KeepsAFaultWhoseReportWasReadToMakeRoom) {
   const BufferRef fine = Report(0, 0);
   for (int i = 0; i < 5000; ++i) log.Add(fine, &kOp);
   EXPECT_THROW(log.Raise(), Error);
+  EXPECT_NO_THROW(log.Raise());
+}
+
+TEST(FaultLog, ValuesAreFaultsToo) {
+  FaultLog log;
+  log.Add(Report(0, static_cast<int64_t>(lower::ValueFault::kDivisionByZero)), &kOp);
+  log.Add(Report(7, 6), &kOp);
+  try {
+    log.Raise();
+    FAIL() << "the fault was not raised";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("ZeroDivisionError"), std::string::npos);
+  }
   EXPECT_NO_THROW(log.Raise());
 }
 
