@@ -14,9 +14,18 @@ namespace tpjrt::exec {
 // 32) or run them in order, so the latest ones are the only ones that can be unfinished.
 struct Runtime::Issued {
   static constexpr size_t kSize = 64;
+  struct Entry {
+    std::weak_ptr<const DeviceBuffer> buffer;
+    pjrt::Event ready;  // of the buffer; empty until someone asks
+    std::shared_ptr<const Work> work;
+    bool finished = false;
+  };
   std::mutex mutex;
-  std::array<std::weak_ptr<const DeviceBuffer>, kSize> ring;
+  std::array<Entry, kSize> ring;
   size_t next = 0;
+  bool keeps_events = false;  // costs 0.3 us a result, so only once someone records
+
+  std::vector<std::shared_ptr<const Work>> Unfinished();
 };
 
 Runtime::Runtime() = default;
@@ -48,7 +57,7 @@ void Runtime::Open() {
     Check(static_cast<bool>(provider_), "no plugin was configured");
     RuntimeConfig config = provider_();
     const pjrt::Plugin& plugin = pjrt::Plugin::Load(config.plugin_path);
-    client_ = pjrt::Client::Create(plugin, std::move(config.options));
+    client_ = pjrt::Client::Create(plugin, std::move(config.options), config.visible_devices);
     auto disk = std::make_unique<DiskCache>(std::move(config.cache), *client_);
     if (disk->usable()) programs_.SetDisk(std::move(disk));
   } catch (const std::exception& error) {
@@ -98,7 +107,47 @@ void Runtime::DropCaches() { scalars_.Clear(); }
 void Runtime::NoteIssued(int device, const BufferRef& buffer) {
   Issued& issued = *issued_[static_cast<size_t>(device)];
   const std::lock_guard lock(issued.mutex);
-  issued.ring[issued.next++ % Issued::kSize] = buffer;
+  Issued::Entry& entry = issued.ring[issued.next++ % Issued::kSize];
+  entry = {buffer, issued.keeps_events ? buffer->buffer().ReadyEvent() : pjrt::Event(), nullptr,
+           false};
+}
+
+// Each entry is watched from the first question on, and not asked again once it is finished.
+std::vector<std::shared_ptr<const Work>> Runtime::Issued::Unfinished() {
+  std::vector<std::shared_ptr<const Work>> unfinished;
+  for (Entry& entry : ring) {
+    if (entry.finished) continue;
+    if (!entry.work) {
+      const BufferRef buffer = entry.ready.empty() ? entry.buffer.lock() : nullptr;
+      if (buffer) entry.ready = buffer->buffer().ReadyEvent();
+      if (!entry.ready.IsReady()) entry.work = Work::Watch(entry.ready);
+      entry.ready = {};
+    }
+    entry.finished = !entry.work || entry.work->done();
+    if (entry.finished) {
+      entry.work.reset();
+    } else {
+      unfinished.push_back(entry.work);
+    }
+  }
+  return unfinished;
+}
+
+std::shared_ptr<const Completion> Runtime::Record(int device) {
+  if (!is_open()) return std::make_shared<Completion>();
+  client();  // refuses in a forked child
+  Issued& issued = *issued_.at(static_cast<size_t>(device));
+  const std::lock_guard lock(issued.mutex);
+  issued.keeps_events = true;
+  return std::make_shared<Completion>(issued.Unfinished());
+}
+
+bool Runtime::IsIdle(int device) {
+  if (!is_open()) return true;
+  client();
+  Issued& issued = *issued_.at(static_cast<size_t>(device));
+  const std::lock_guard lock(issued.mutex);
+  return issued.Unfinished().empty();
 }
 
 void Runtime::Synchronize(int device) {
@@ -108,8 +157,8 @@ void Runtime::Synchronize(int device) {
   std::vector<BufferRef> pending;
   {
     const std::lock_guard lock(issued.mutex);
-    for (const auto& entry : issued.ring) {
-      if (BufferRef buffer = entry.lock()) pending.push_back(std::move(buffer));
+    for (const Issued::Entry& entry : issued.ring) {
+      if (BufferRef buffer = entry.buffer.lock()) pending.push_back(std::move(buffer));
     }
   }
   for (const BufferRef& buffer : pending) buffer->buffer().Await();

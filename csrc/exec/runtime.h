@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/completion.h"
 #include "exec/device_buffer.h"
 #include "exec/fault_log.h"
 #include "exec/physical_type.h"
@@ -25,7 +26,8 @@ enum class Mode { kEager, kDebug };
 struct RuntimeConfig {
   std::string plugin_path;
   std::vector<pjrt::ClientOption> options;
-  DiskCacheConfig cache;  // no directory: no cache on disk
+  std::vector<int> visible_devices = {};  // empty: all
+  DiskCacheConfig cache;                  // no directory: no cache on disk
 };
 
 class Runtime {
@@ -60,6 +62,11 @@ class Runtime {
 
   // Waits for what was issued on a device and throws the first error or fault among it.
   void Synchronize(int device);
+  // When what was issued on a device so far is done; returns at once. The first call on a device
+  // makes later results remember their ready events: work whose result is dropped counts too.
+  std::shared_ptr<const Completion> Record(int device);
+  // Whether all of it is done.
+  bool IsIdle(int device);
   // Remembers a result for Synchronize, without keeping it alive (that would forbid donation).
   void NoteIssued(int device, const BufferRef& buffer);
 

@@ -39,6 +39,8 @@ class Buffer {
   int device() const { return device_; }      // index in Client::devices
   PJRT_Buffer* handle() const { return buffer_; }
 
+  // The event of the value's existence; it does not keep the buffer.
+  Event ReadyEvent() const;
   // Blocks until the value exists; throws the error of the computation that made it.
   void Await() const;
   bool IsReady() const;
@@ -50,7 +52,6 @@ class Buffer {
 
  private:
   void Destroy() noexcept;
-  Event ReadyEvent() const;
   // False when the device's memory cannot be read in place.
   bool CopyInPlace(void* destination) const;
   void CopyThroughPlugin(void* destination) const;

@@ -59,14 +59,15 @@ auto FindUnknown(std::vector<ClientOption>& options, const Error& error) {
 
 }  // namespace
 
-std::unique_ptr<Client> Client::Create(const Plugin& plugin, std::vector<ClientOption> options) {
+std::unique_ptr<Client> Client::Create(const Plugin& plugin, std::vector<ClientOption> options,
+                                       const std::vector<int>& visible) {
   RequireNotForked("opening the device");
   WatchForks();
   while (true) {
     try {
       std::unique_ptr<Client> client(new Client(plugin, CreateHandle(plugin.api(), options)));
       client->ReadPlatform();
-      client->ReadDevices();
+      client->ReadDevices(visible);
       return client;
     } catch (const Error& error) {
       const auto unknown = FindUnknown(options, error);
@@ -100,12 +101,18 @@ void Client::ReadPlatform() {
   compile_options_ = EncodeCompileOptions(platform_name_);
 }
 
-void Client::ReadDevices() {
+void Client::ReadDevices(const std::vector<int>& visible) {
   auto list = TPJRT_ARGS(PJRT_Client_AddressableDevices);
   list.client = client_;
   TPJRT_CALL(api(), PJRT_Client_AddressableDevices, list);
-  devices_.assign(list.addressable_devices,
-                  list.addressable_devices + list.num_addressable_devices);
+  const std::span<PJRT_Device* const> all(list.addressable_devices, list.num_addressable_devices);
+  devices_.assign(all.begin(), all.end());
+  if (!visible.empty()) devices_.clear();
+  for (const int device : visible) {
+    Require(device >= 0 && static_cast<size_t>(device) < all.size(), "visible device ", device,
+            " does not exist: the plugin has ", all.size(), " devices, from 0");
+    devices_.push_back(all[static_cast<size_t>(device)]);
+  }
   for (PJRT_Device* device : devices_) {
     auto get = TPJRT_ARGS(PJRT_Device_GetDescription);
     get.device = device;

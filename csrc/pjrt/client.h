@@ -39,9 +39,11 @@ struct MemoryStats {
 class Client {
  public:
   // Throws Error (with the plugin's path and the plugin's text) when the client cannot be made.
-  // Options the plugin says it does not know are dropped.
+  // Options the plugin says it does not know are dropped. `visible` lists which of the plugin's
+  // devices this client has, in its order; empty means all.
   static std::unique_ptr<Client> Create(const Plugin& plugin,
-                                        std::vector<ClientOption> options = {});
+                                        std::vector<ClientOption> options = {},
+                                        const std::vector<int>& visible = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -80,7 +82,7 @@ class Client {
     return static_cast<size_t>(device);
   }
   void ReadPlatform();
-  void ReadDevices();
+  void ReadDevices(const std::vector<int>& visible);
   const Plugin& plugin_;
   PJRT_Client* client_;
   std::string platform_name_;

@@ -4,7 +4,10 @@
 
 #include <pjrt_c_api.h>
 
+#include <functional>
 #include <utility>
+
+#include "base/error.h"
 
 namespace tpjrt::pjrt {
 
@@ -16,9 +19,14 @@ class Event {
   Event& operator=(Event&& other) noexcept;
   ~Event();
 
+  bool empty() const { return event_ == nullptr; }
   bool IsReady() const;
   // Blocks until done; throws the event's error. Releases no lock: call without the GIL.
   void Await() const;
+  // Calls back once the event is done, with its error or nullptr: at once in this thread, or later
+  // in one of the plugin's. The callback must not throw, call the plugin, or take a lock (or the
+  // GIL) that anyone holds while calling it. The event may be destroyed before.
+  void OnReady(std::function<void(const Error*)> callback) const;
 
  private:
   void Destroy() noexcept;

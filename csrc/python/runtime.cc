@@ -43,11 +43,12 @@ exec::RuntimeConfig ToConfig(const py::tuple& answer) {
     config.options.push_back(ToOption(name.cast<std::string>(), value));
   }
   config.cache = ToCacheConfig(answer[2].cast<py::dict>());
+  config.visible_devices = answer[3].cast<std::vector<int>>();
   return config;
 }
 
-// Wraps a Python function () -> (path, options, cache); it is called once, when the device is first
-// used.
+// Wraps a Python function () -> (path, options, cache, visible devices), called once, when the
+// device is first used.
 void SetConfigProvider(const py::function& provider) {
   auto* kept = new py::function(provider);  // lives as long as the process: no GIL at exit
   exec::Runtime::Get().SetConfigProvider([kept] {

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 def set_config_provider(
-    provider: Callable[[], tuple[str, dict[str, int | str | bool | float], dict[str, object]]],
+    provider: Callable[
+        [], tuple[str, dict[str, int | str | bool | float], dict[str, object], list[int]]
+    ],
 ) -> None: ...
 def set_static_device_count(count: int) -> None: ...
 def device_count() -> int: ...

@@ -127,7 +127,7 @@ class _SwapOnceUsed:
         return f"{bool(self)} (True once the {choice().device_name} device is used)"
 
 
-def _on_first_use() -> tuple[str, dict[str, OptionValue], dict[str, object]]:
+def _on_first_use() -> tuple[str, dict[str, OptionValue], dict[str, object], list[int]]:
     """Called by the C++ core when it needs the plugin. Raises when there is none."""
     require_plugin()
     chosen = choice()
@@ -135,7 +135,8 @@ def _on_first_use() -> tuple[str, dict[str, OptionValue], dict[str, object]]:
     if isinstance(future.get_swap_module_params_on_conversion(), _SwapOnceUsed):
         future.set_swap_module_params_on_conversion(True)
     _progress.start(core(), config().progress)
-    return str(chosen.path), dict(chosen.options), _cache_settings(chosen.options)
+    cache = _cache_settings(chosen.options)
+    return str(chosen.path), dict(chosen.options), cache, list(chosen.visible_devices)
 
 
 def _cache_settings(options: tuple[tuple[str, OptionValue], ...]) -> dict[str, object]:

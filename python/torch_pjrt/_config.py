@@ -41,6 +41,12 @@ VARIABLES = (
         "How many devices a CPU plugin shows. Plugins for hardware show what there is.",
     ),
     Variable(
+        "TORCH_PJRT_VISIBLE_DEVICES",
+        "all",
+        "Which of the plugin's devices this process has, by number, separated by commas: with"
+        " 2,0 the plugin's device 2 is device 0 here, and there are two.",
+    ),
+    Variable(
         "TORCH_PJRT_OPTIONS",
         "none",
         "More options for the plugin's client: name=value, separated by commas.",
@@ -106,6 +112,7 @@ class Config:
     plugin: str | None = None
     device_name: str | None = None
     device_count: int | None = None
+    visible_devices: tuple[int, ...] = ()  # empty: all
     options: tuple[tuple[str, OptionValue], ...] = ()
     autoload: bool | None = None
     fallback: str = "warn"
@@ -139,6 +146,7 @@ def parse(environment: Mapping[str, str]) -> Config:
         plugin=values["TORCH_PJRT_PLUGIN"] or None,
         device_name=_device_name(values["TORCH_PJRT_DEVICE_NAME"]),
         device_count=_device_count(values["TORCH_PJRT_DEVICE_COUNT"]),
+        visible_devices=_visible_devices(values["TORCH_PJRT_VISIBLE_DEVICES"]),
         options=_options(values["TORCH_PJRT_OPTIONS"]),
         autoload=None if autoload is None else autoload == "1",
         fallback=_choice(values, "TORCH_PJRT_FALLBACK", ("warn", "silent", "error")) or "warn",
@@ -174,6 +182,16 @@ def _device_count(value: str) -> int | None:
     if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 128:
         raise ValueError(f"TORCH_PJRT_DEVICE_COUNT={value!r}: expected a number from 1 to 128")
     return int(value)
+
+
+def _visible_devices(value: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in value.split(",")] if value else []
+    if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < len(parts):
+        raise ValueError(
+            f"TORCH_PJRT_VISIBLE_DEVICES={value!r}: expected different device numbers from 0,"
+            " separated by commas, such as 0 or 1,3"
+        )
+    return tuple(int(part) for part in parts)
 
 
 def _cache_dir(value: str, xdg_cache_home: str) -> str | None:

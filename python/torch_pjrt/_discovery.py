@@ -108,6 +108,7 @@ class Choice:
     device_name: str
     options: tuple[tuple[str, OptionValue], ...]
     static_device_count: int  # -1: only the opened plugin knows
+    visible_devices: tuple[int, ...] = ()  # empty: all
     problem: str | None = None
 
 
@@ -158,13 +159,21 @@ def _choice(
     options = config.options
     if config.device_count is not None and kind in ("cpu", "unknown"):
         options = (("cpu_device_count", config.device_count), *options)
+    static_count = _static_count(kind, dict(options))
+    if 0 <= static_count <= max(config.visible_devices, default=-1):
+        problem = problem or (
+            f"TORCH_PJRT_VISIBLE_DEVICES={','.join(map(str, config.visible_devices))}: there are"
+            f" {static_count} devices, from 0 (TORCH_PJRT_DEVICE_COUNT says how many a CPU plugin"
+            " has)"
+        )
     return Choice(
         name=name,
         path=path,
         kind=kind,
         device_name=config.device_name or (hardware.device_name if hardware else "pjrt"),
         options=options,
-        static_device_count=_static_count(kind, dict(options)),
+        static_device_count=len(config.visible_devices) or static_count,
+        visible_devices=config.visible_devices,
         problem=problem,
     )
 

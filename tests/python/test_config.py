@@ -194,3 +194,27 @@ def test_path_and_settings(tmp_path: Path) -> None:
 def test_table_is_documented() -> None:
     assert len({v.name for v in VARIABLES}) == len(VARIABLES)
     assert all(v.name.startswith("TORCH_PJRT_") and v.meaning and v.default for v in VARIABLES)
+
+
+def test_visible_devices() -> None:
+    assert parse({"TORCH_PJRT_VISIBLE_DEVICES": " 3, 1"}).visible_devices == (3, 1)
+    for bad in ("1,1", "-1", "1,", "a", "0;1", "²"):
+        with pytest.raises(ValueError, match="TORCH_PJRT_VISIBLE_DEVICES"):
+            parse({"TORCH_PJRT_VISIBLE_DEVICES": bad})
+
+
+def test_visible_devices_must_exist(machine: object) -> None:
+    machine({"cpu": YES})
+    choice = _discovery.choose(Config(visible_devices=(3, 1)))
+    assert (choice.problem, choice.static_device_count) == (None, 2)
+    assert choice.visible_devices == (3, 1)
+    problem = _discovery.choose(Config(visible_devices=(1, 4))).problem
+    assert "1,4" in problem and "4 devices" in problem
+    assert _discovery.choose(Config(visible_devices=(4,), device_count=5)).problem is None
+    assert "2 devices" in _discovery.choose(Config(visible_devices=(2,), device_count=2)).problem
+
+
+def test_visible_devices_of_hardware_are_known_before_it_is_opened(machine: object) -> None:
+    machine({"tpu": YES, "cpu": YES})
+    choice = _discovery.choose(Config(visible_devices=(9,)))
+    assert (choice.problem, choice.static_device_count) == (None, 1)

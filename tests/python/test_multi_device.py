@@ -1,10 +1,11 @@
 """Several devices in one process: the CPU plugins have four."""
 
+import json
 import threading
 
 import pytest
 import torch
-from support import arange
+from support import arange, output_of
 
 pytestmark = pytest.mark.own_device
 
@@ -129,3 +130,41 @@ def test_a_device_that_does_not_exist(devices: list[torch.device]) -> None:
         with pytest.raises((RuntimeError, ValueError), match=str(len(devices))):
             use()
     assert torch.ones(1, device=devices[0]).item() == 1
+
+
+def test_visible_devices() -> None:
+    code = """
+        import os, torch
+        m = torch.pjrt
+        assert m.device_count() == 2 == torch.accelerator.device_count()
+        assert [m.get_device_properties(i).id for i in range(2)] == IDS
+        x = torch.arange(4.0, device=f"pjrt:{int(os.environ['LOCAL_RANK'])}")
+        y = (x.to("pjrt:0") @ torch.ones(4, device="pjrt:0")).item()
+        assert m.memory_allocated(1) >= 16 and len(m.default_generators) == 2
+        try:
+            torch.ones(1, device="pjrt:2")
+        except (RuntimeError, ValueError) as error:
+            print(x.device, y, "2" in str(error))
+    """
+    plain = output_of(
+        "import torch; print([torch.pjrt.get_device_properties(i).id for i in range(4)])"
+    )
+    ids = json.loads(plain)
+    for setting, chosen in (("1,3", [ids[1], ids[3]]), ("2,0", [ids[2], ids[0]])):
+        out = output_of(
+            code.replace("IDS", repr(chosen)), TORCH_PJRT_VISIBLE_DEVICES=setting, LOCAL_RANK="1"
+        )
+        assert out == "pjrt:1 6.0 True"
+
+
+def test_a_visible_device_that_does_not_exist() -> None:
+    code = """
+        import torch
+        assert torch.ones(2).sum() == 2 and not torch.pjrt.is_available()
+        try:
+            torch.ones(1, device="pjrt")
+        except RuntimeError as error:
+            print(error)
+    """
+    out = output_of(code, TORCH_PJRT_VISIBLE_DEVICES="1,7")
+    assert "TORCH_PJRT_VISIBLE_DEVICES=1,7" in out and "4 devices" in out

@@ -102,6 +102,23 @@ TEST_P(ClientOptionTest, UnknownOptionsAreDroppedAndKnownOnesKept) {
   EXPECT_EQ(client->num_devices(), 3);
 }
 
+TEST_P(ClientOptionTest, OnlyTheVisibleDevicesAreSeen) {
+  const Plugin& plugin = Plugin::Load(GetParam());
+  const auto all = Client::Create(plugin, {{"cpu_device_count", int64_t{4}}});
+  const auto client = Client::Create(plugin, {{"cpu_device_count", int64_t{4}}}, {3, 1});
+  ASSERT_EQ(client->num_devices(), 2);
+  EXPECT_EQ(client->device_info(0).id, all->device_info(3).id);
+  EXPECT_EQ(client->device_info(1).id, all->device_info(1).id);
+  const auto program = client->Compile(AddProgram(4), 2);
+  const Buffer a = Upload(*client, {1, 2, 3, 4}, 0);
+  const Buffer moved = a.CopyToDevice(1);
+  const auto result = Execute(*client, *program, {&moved, &moved}, 1);
+  EXPECT_EQ(Read(result[0]), (Floats{2, 4, 6, 8}));
+  const Error error =
+      ErrorOf([&] { Client::Create(plugin, {{"cpu_device_count", int64_t{4}}}, {4}); });
+  EXPECT_NE(std::string(error.what()).find("visible device 4"), std::string::npos);
+}
+
 TEST_F(ClientTest, AForkedChildGetsAnErrorAndMayExit) {
   const auto program = client().Compile(AddProgram(4), 2);
   const Buffer a = Upload(client(), {1, 2, 3, 4});
