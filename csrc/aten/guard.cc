@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 
 #include "aten/device.h"
 #include "aten/dtypes.h"
@@ -14,12 +15,10 @@
 namespace tpjrt::aten {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Recording waits for the work before it, so a recorded event is a finished one with its time.
+// Recording returns at once; the plugin says later when the work before it was done.
 struct Event {
   c10::DeviceIndex device = -1;
-  Clock::time_point time;
+  std::shared_ptr<const exec::Completion> completion;
 };
 
 void Wait(c10::DeviceIndex device) {
@@ -89,8 +88,8 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
     return StreamOf(stream.device(), std::exchange(current, stream.id()));
   }
   bool queryStream(const c10::Stream& stream) const override {
-    Wait(stream.device_index());
-    return true;
+    return Guarded(
+        [&] { return exec::Runtime::Get().IsIdle(CheckedDevice(stream.device_index())); });
   }
   void synchronizeStream(const c10::Stream& stream) const override { Wait(stream.device_index()); }
   void synchronizeDevice(const c10::DeviceIndex device) const override { Wait(device); }
@@ -99,21 +98,38 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
               const c10::EventFlag /*flag*/) const override {
     TORCH_CHECK(device == -1 || device == stream.device_index(), "Event device index ", device,
                 " does not match recording stream's device index ", stream.device_index());
-    Wait(stream.device_index());
-    if (*event == nullptr) *event = new Event();
-    *static_cast<Event*>(*event) = {stream.device_index(), Clock::now()};
+    Guarded([&] {
+      const int index = CheckedDevice(stream.device_index());
+      if (*event == nullptr) *event = new Event();
+      *static_cast<Event*>(*event) = {stream.device_index(), exec::Runtime::Get().Record(index)};
+    });
   }
+  // Nothing to order: a program starts when its arguments exist, on whichever stream.
   void block(void* /*event*/, const c10::Stream& /*stream*/) const override {}
-  bool queryEvent(void* /*event*/) const override { return true; }
-  void synchronizeEvent(void* /*event*/) const override {}
+  bool queryEvent(void* event) const override {
+    return event == nullptr || static_cast<Event*>(event)->completion->done();
+  }
+  void synchronizeEvent(void* event) const override {
+    if (event == nullptr) return;
+    const Event recorded = *static_cast<Event*>(event);
+    Guarded([&] {
+      recorded.completion->Wait();
+      exec::Runtime& runtime = exec::Runtime::Get();
+      if (runtime.is_open()) runtime.faults(recorded.device).Raise();
+    });
+  }
   void destroyEvent(void* event, const c10::DeviceIndex /*device*/) const noexcept override {
     delete static_cast<Event*>(event);
   }
+  // Milliseconds between the moments at which the work before each event was done.
   double elapsedTime(void* start, void* end, const c10::DeviceIndex /*device*/) const override {
     TORCH_CHECK(start != nullptr && end != nullptr,
                 "Both events must be recorded before calculating elapsed time.");
-    const auto span = static_cast<Event*>(end)->time - static_cast<Event*>(start)->time;
-    return std::chrono::duration<double, std::milli>(span).count();
+    const auto& first = *static_cast<Event*>(start)->completion;
+    const auto& last = *static_cast<Event*>(end)->completion;
+    TORCH_CHECK(first.done() && last.done(),
+                "Both events must be completed before calculating elapsed time.");
+    return std::chrono::duration<double, std::milli>(last.time() - first.time()).count();
   }
 };
 

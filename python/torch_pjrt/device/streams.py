@@ -1,7 +1,8 @@
 """Streams, events and the current device.
 
-A device runs its work in the order of issue, so streams order nothing anew: they exist for code
-that is written with them, and events and synchronisation keep their meaning.
+A program starts when its arguments exist, on whichever stream, so streams order nothing anew: they
+exist for code that is written with them. Recording an event does not wait; it happens when all that
+was issued on the device before it is done, and its time is that moment.
 """
 
 from __future__ import annotations
