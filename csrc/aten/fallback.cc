@@ -1,6 +1,7 @@
 #include "aten/fallback.h"
 
 #include <ATen/native/CPUFallback.h>
+#include <ATen/record_function.h>
 #include <torch/library.h>
 
 #include <atomic>
@@ -86,6 +87,7 @@ void AdmitFallback(const std::string& op, const std::string& types, const std::s
 void Fallback(const c10::OperatorHandle& op, c10::Stack* stack, const std::string& reason) {
   const bool refuses = TheState().policy == FallbackPolicy::kError;
   AdmitFallback(NameOf(op), refuses ? TypesOf(op, *stack) : std::string(), reason);
+  RECORD_FUNCTION("pjrt::fallback " + NameOf(op), {});
   at::native::cpu_fallback(op, stack);
 }
 

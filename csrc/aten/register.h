@@ -10,9 +10,12 @@ void RegisterHooks();
 void RegisterFactories();
 void RegisterCopies();
 void RegisterOps();
+void RegisterRandomChecks();
 void RegisterAttention();
 void RegisterTransformer();
+void RegisterRecurrent();
 void RegisterAutocast();
 void RegisterFallback();
+void RegisterProfiler();
 
 }  // namespace tpjrt::aten

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "exec/runtime.h"
+#include "exec/trace.h"
 
 namespace tpjrt::exec {
 namespace {
@@ -132,20 +133,11 @@ void Launch(const pjrt::Client& client, const pjrt::Executable& executable, int 
   StoreResults(client, destinations, device, scratch, results);
 }
 
-void AwaitAll(std::span<const Destination> destinations, const std::vector<BufferRef>& results) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    const BufferRef buffer = results[i] ? results[i] : ReadSlot(*destinations[i].slot);
-    buffer->buffer().Await();
-  }
-}
-
-}  // namespace
-
-void Execute(const pjrt::Executable& executable, int device, std::span<Operand> operands,
-             std::span<const Destination> destinations, std::vector<BufferRef>* results) {
-  thread_local Scratch scratch;
-  Runtime& runtime = Runtime::Get();
-  const pjrt::Client& client = runtime.client();
+// Launches, once more after the caches were dropped where memory was short.
+void Issue(const pjrt::Client& client, const pjrt::Executable& executable, int device,
+           std::span<Operand> operands, std::span<const Destination> destinations, Scratch& scratch,
+           std::vector<BufferRef>* results) {
+  const TraceRange range("pjrt::execute");
   ReadUnwritten(operands, destinations);
   results->clear();
   for (bool retried = false;; retried = true) {
@@ -158,10 +150,40 @@ void Execute(const pjrt::Executable& executable, int device, std::span<Operand> 
           operands.begin(), operands.end(),
           [](const Operand& operand) { return operand.slot != nullptr && operand.slot->poison; });
       if (retried || poisoned || error.code() != ErrorCode::kResourceExhausted) throw;
-      runtime.DropCaches();
+      Runtime::Get().DropCaches();
     }
   }
+}
+
+// Tells a profiler when the execution's first result is there; all come together.
+void ReportExecution(TraceObserver& observer, int device, Clock::time_point issued,
+                     std::span<const Destination> destinations,
+                     const std::vector<BufferRef>& results) {
+  if (results.empty()) return;
+  const BufferRef buffer = results[0] ? results[0] : ReadSlot(*destinations[0].slot);
+  observer.Executed(device, issued, Work::Watch(buffer->buffer().ReadyEvent()));
+}
+
+void AwaitAll(std::span<const Destination> destinations, const std::vector<BufferRef>& results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const BufferRef buffer = results[i] ? results[i] : ReadSlot(*destinations[i].slot);
+    buffer->buffer().Await();
+  }
+}
+
+}  // namespace
+
+void Execute(const pjrt::Executable& executable, int device, std::span<Operand> operands,
+             std::span<const Destination> destinations, std::vector<BufferRef>* results) {
+  thread_local Scratch scratch;
+  TraceObserver* const observer = Observer();
+  const bool traced = observer != nullptr && observer->wants_executions();
+  const auto issued = traced ? Clock::now() : Clock::time_point();
+  Runtime& runtime = Runtime::Get();
+  const pjrt::Client& client = runtime.client();
+  Issue(client, executable, device, operands, destinations, scratch, results);
   scratch.retired.clear();
+  if (traced) ReportExecution(*observer, device, issued, destinations, *results);
   if (runtime.mode() == Mode::kDebug) AwaitAll(destinations, *results);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "exec/trace.h"
 
 namespace tpjrt::exec {
 namespace {
@@ -74,6 +75,7 @@ ExecutableRef ProgramCache::Make(const pjrt::Client& client, const std::string& 
                                  const Digest& digest, int num_parameters) {
   auto start = Clock::now();
   if (disk_ != nullptr) {
+    const TraceRange range("pjrt::load");
     if (ExecutableRef loaded = disk_->Load(text, digest, num_parameters)) {
       load_ns_ += Since(start);
       ++disk_hits_;
@@ -81,7 +83,11 @@ ExecutableRef ProgramCache::Make(const pjrt::Client& client, const std::string& 
     }
     start = Clock::now();
   }
-  std::unique_ptr<pjrt::Executable> compiled = client.Compile(text, num_parameters);
+  std::unique_ptr<pjrt::Executable> compiled;
+  {
+    const TraceRange range("pjrt::compile");
+    compiled = client.Compile(text, num_parameters);
+  }
   const int64_t compile_ns = Since(start);
   compile_ns_ += compile_ns;
   ++compiled_;

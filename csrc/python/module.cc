@@ -16,10 +16,13 @@ PYBIND11_MODULE(_C, m) {
   aten::RegisterFactories();
   aten::RegisterCopies();
   aten::RegisterOps();
+  aten::RegisterRandomChecks();
   aten::RegisterAttention();
   aten::RegisterTransformer();
+  aten::RegisterRecurrent();
   aten::RegisterAutocast();
   aten::RegisterFallback();
+  aten::RegisterProfiler();
   python::BindErrors(m);
   python::BindRuntime(m);
   python::BindDevices(m);

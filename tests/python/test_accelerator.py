@@ -3,7 +3,6 @@
 import pytest
 import torch
 from support import output_of
-from torch.utils.data import DataLoader, TensorDataset
 
 pytestmark = pytest.mark.own_device
 accelerator = torch.accelerator
@@ -71,23 +70,6 @@ def test_capability(device: torch.device) -> None:
     assert {torch.float32, torch.bfloat16, torch.int64, torch.bool} <= set(dtypes)
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_data_loader_pins_memory(workers: int, device: torch.device) -> None:
-    data = torch.arange(24.0).reshape(6, 4)
-    loader = DataLoader(
-        TensorDataset(data),
-        batch_size=2,
-        pin_memory=True,
-        num_workers=workers,
-        multiprocessing_context="spawn" if workers else None,
-    )
-    got = []
-    for (batch,) in loader:
-        assert batch.is_pinned()
-        got.append(batch.to(device, non_blocking=True))
-    assert torch.equal(torch.cat(got).cpu(), data)
-
-
 def test_default_device(device: torch.device) -> None:
     try:
         torch.set_default_device(device)
@@ -130,15 +112,6 @@ def test_factories_and_like(device: torch.device) -> None:
 def test_number_for_a_device_means_the_accelerator(device: torch.device) -> None:
     assert torch.ones(1, device=1).device == torch.device(device.type, 1)
     assert torch.ones(1).to(1).device == torch.device(device.type, 1)
-
-
-def test_profiler_names_operators_and_ranges(device: torch.device) -> None:
-    x = torch.ones(8, 8, device=device)
-    with torch.profiler.profile() as profile, torch.profiler.record_function("my phase"):
-        (x @ x).cpu()
-    names = {event.key: event for event in profile.key_averages()}
-    assert "my phase" in names and "aten::mm" in names
-    assert names["aten::mm"].cpu_time_total > 0
 
 
 @pytest.mark.parametrize("name", ["tpu", "neuron", "pjrt", "npuish"])
