@@ -23,8 +23,8 @@ void CopyOnDevice(const at::Tensor& dst, const at::Tensor& src) {
   CallOwn("aten::copy_", &stack);
 }
 
-// The tensor covers its storage exactly, in its own dtype: its buffer is its value, dims in
-// `order`.
+// The tensor covers a storage of this type exactly, in its own dtype: the buffer is its value, dims
+// in `order`.
 bool OwnsWholeStorage(const at::Tensor& tensor, const exec::PhysicalType& type,
                       std::vector<int64_t>* order) {
   if (tensor.storage_offset() != 0 || type.dtype != ToDType(tensor.scalar_type())) return false;
@@ -32,14 +32,29 @@ bool OwnsWholeStorage(const at::Tensor& tensor, const exec::PhysicalType& type,
   return DenseOrder(tensor.sizes(), tensor.strides(), order);
 }
 
-// A tensor with the same value that owns its whole storage.
-at::Tensor Compacted(const at::Tensor& src, std::vector<int64_t>* order) {
-  const exec::Slot& slot = SlotOf(src);
-  if (OwnsWholeStorage(src, *slot.type, order)) return src;
-  at::Tensor compact = at::empty(src.sizes(), src.options());
+// A tensor's value as one buffer: dims in `order`, its physical type beside it.
+struct WholeValue {
+  exec::BufferRef buffer;
+  const exec::PhysicalType* type = nullptr;
+  std::vector<int64_t> order;
+};
+
+// Buffer and type are read together: another thread may be writing. A part of a storage, or one
+// that another dtype wrote, is copied to a storage of its own first.
+WholeValue ReadWhole(const at::Tensor& src) {
+  WholeValue value;
+  exec::Slot& slot = SlotOf(src);
+  {
+    const std::lock_guard lock(slot.mutex);
+    if (OwnsWholeStorage(src, *slot.type, &value.order)) {
+      value.buffer = exec::ReadLockedSlot(slot);
+      value.type = slot.type;
+      return value;
+    }
+  }
+  const at::Tensor compact = at::empty(src.sizes(), src.options());
   CopyOnDevice(compact, src);
-  DenseOrder(compact.sizes(), compact.strides(), order);
-  return compact;
+  return ReadWhole(compact);
 }
 
 std::vector<int64_t> Inverse(const std::vector<int64_t>& order) {
@@ -69,35 +84,32 @@ void HostToDevice(const at::Tensor& dst, const at::Tensor& src) {
 }
 
 void DeviceToHost(const at::Tensor& dst, const at::Tensor& src) {
-  std::vector<int64_t> order;
-  const at::Tensor compact = Compacted(src, &order);
-  exec::Slot& slot = SlotOf(compact);
-  const exec::BufferRef buffer = exec::ReadSlot(slot);
-  exec::Runtime::Get().faults(slot.device).Raise();
+  const WholeValue value = ReadWhole(src);
+  exec::Runtime::Get().faults(value.buffer->buffer().device()).Raise();
   const bool direct = dst.scalar_type() == src.scalar_type() && !dst.is_conj() && !dst.is_neg() &&
-                      dst.permute(order).is_contiguous();
+                      dst.permute(value.order).is_contiguous();
   if (direct) {
-    buffer->buffer().CopyToHost(dst.mutable_data_ptr());
+    value.buffer->buffer().CopyToHost(dst.mutable_data_ptr());
     return;
   }
   std::vector<int64_t> dims;
-  for (int64_t dim : order) dims.push_back(compact.size(dim));
-  at::Tensor staged = at::empty(dims, compact.options().device(c10::kCPU));
-  buffer->buffer().CopyToHost(staged.mutable_data_ptr());
-  dst.copy_(staged.permute(Inverse(order)));
+  for (int64_t dim : value.order) dims.push_back(src.size(dim));
+  at::Tensor staged = at::empty(dims, src.options().device(c10::kCPU));
+  value.buffer->buffer().CopyToHost(staged.mutable_data_ptr());
+  dst.copy_(staged.permute(Inverse(value.order)));
 }
 
 void DeviceToDevice(const at::Tensor& dst, const at::Tensor& src) {
-  std::vector<int64_t> order;
-  const at::Tensor compact = Compacted(src, &order);
+  const WholeValue value = ReadWhole(src);
   const int target = SlotOf(dst).device;
-  exec::Slot& from = SlotOf(compact);
-  const exec::BufferRef buffer = exec::ReadSlot(from);
   exec::Runtime& runtime = exec::Runtime::Get();
-  exec::BufferRef copied = runtime.Wrap(buffer->buffer().CopyToDevice(target));
+  exec::BufferRef copied = runtime.Wrap(value.buffer->buffer().CopyToDevice(target));
   runtime.NoteIssued(target, copied);
-  CopyOnDevice(dst, MakeTensor(target, compact.scalar_type(), compact.sizes(), compact.strides(),
-                               from.type, std::move(copied)));
+  std::vector<int64_t> dims;
+  for (int64_t dim : value.order) dims.push_back(src.size(dim));
+  const at::Tensor there = MakeTensor(target, src.scalar_type(), dims, RowMajorStrides(dims),
+                                      value.type, std::move(copied));
+  CopyOnDevice(dst, there.permute(Inverse(value.order)));
 }
 
 void CopyPlain(const at::Tensor& dst, const at::Tensor& src) {
@@ -147,15 +159,10 @@ at::Tensor CopyFromAndResize(const at::Tensor& self, const at::Tensor& dst) {
 
 c10::Scalar ReadScalar(const at::Tensor& self) {
   return Guarded([&] {
-    const exec::Slot& slot = SlotOf(self);
-    std::vector<int64_t> order;
-    if (!OwnsWholeStorage(self, *slot.type, &order)) {
-      const at::Tensor compact = Compacted(self, &order);
-      return ReadScalar(compact);
-    }
+    const WholeValue value = ReadWhole(self);
+    exec::Runtime::Get().faults(value.buffer->buffer().device()).Raise();
     std::array<char, 16> bytes{};
-    exec::Runtime::Get().faults(slot.device).Raise();
-    exec::ReadSlot(SlotOf(self))->buffer().CopyToHost(bytes.data());
+    value.buffer->buffer().CopyToHost(bytes.data());
     return FromBytes(bytes.data(), self.scalar_type());
   });
 }

@@ -10,11 +10,8 @@
 #include "aten/dtypes.h"
 
 namespace tpjrt::aten {
-namespace {
 
 void DeleteContext(void* context) { delete static_cast<StorageContext*>(context); }
-
-}  // namespace
 
 StorageContext::StorageContext(int device_index, int64_t bytes, const exec::PhysicalType* physical)
     : Slot(device_index, bytes, physical),
@@ -28,8 +25,11 @@ exec::Slot& SlotOf(const at::TensorBase& tensor) {
   if (context == nullptr && tensor.device().type() == kDevice) [[unlikely]] {
     context = static_cast<StorageContext*>(OwnerOf(tensor.storage().data()));
   }
-  TORCH_CHECK(tensor.device().type() == kDevice && context != nullptr,
-              "expected a tensor on the device, got one on ", tensor.device());
+  TORCH_CHECK(tensor.device().type() == kDevice, "expected a tensor on the device, got one on ",
+              tensor.device());
+  TORCH_CHECK(context != nullptr,
+              "a tensor on the device was made around an address where no storage of the device "
+              "begins (DLPack of a view does that): pass a clone of the view");
   return *context;
 }
 

@@ -20,8 +20,15 @@ struct StorageContext : exec::Slot {
   void* address;
 };
 
+void DeleteContext(void* context);
+
+// The context of a storage of ours; nullptr for any other, such as one that DLPack made around a
+// pointer (its own context is not ours to read).
 inline StorageContext* ContextOf(const c10::StorageImpl* storage) {
-  return static_cast<StorageContext*>(storage->data_ptr().get_context());
+  const at::DataPtr& data = storage->data_ptr();
+  if (data.get_deleter() != &DeleteContext) [[unlikely]]
+    return nullptr;
+  return static_cast<StorageContext*>(data.get_context());
 }
 // The slot of a device tensor. Throws for a tensor without storage or of another device.
 exec::Slot& SlotOf(const at::TensorBase& tensor);
