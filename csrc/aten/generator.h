@@ -1,4 +1,5 @@
-// The device's random generators: a seed and an offset into its counter-based stream.
+// The device's random generators: a seed and an offset into its counter-based stream,
+// shared by the generators that graphsafe_set_state joined.
 //
 // The same seed and the same draws give the same numbers on every plugin. Thread-safe through the
 // generator's own mutex.

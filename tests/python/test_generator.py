@@ -90,6 +90,80 @@ def test_clone_of_the_state(device: torch.device) -> None:
     assert torch.equal(draw(g), draw(twin))
 
 
+def test_offsets(device: torch.device) -> None:
+    if device.type == "cpu":
+        pytest.skip("CPU generators have no offset")
+    g = torch.Generator(device).manual_seed(3)
+    assert g.get_offset() == 0
+    a = draw(g)
+    middle = g.get_offset()
+    b = draw(g)
+    g.set_offset(middle)
+    assert middle > 0 and torch.equal(draw(g), b)
+    g.set_offset(0)
+    assert torch.equal(draw(g), a)
+
+
+@pytest.mark.own_device
+def test_generators_that_share_a_state(device: torch.device) -> None:
+    g = torch.Generator(device).manual_seed(3)
+    expected = [draw(g) for _ in range(4)]
+    g.manual_seed(3)
+    shared = g.graphsafe_get_state()
+    other = torch.Generator(device).manual_seed(8)
+    kept = other.graphsafe_get_state()
+    other.graphsafe_set_state(shared)
+    assert torch.equal(draw(g), expected[0]) and torch.equal(draw(other), expected[1])
+    assert torch.equal(draw(shared), expected[2]) and g.get_offset() == other.get_offset()
+    apart = g.clone_state()
+    assert torch.equal(draw(apart), expected[3]) and torch.equal(draw(g), expected[3])
+    other.graphsafe_set_state(kept)
+    assert torch.equal(draw(other), draw(torch.Generator(device).manual_seed(8)))
+    with pytest.raises(RuntimeError, match="expected a state"):
+        g.graphsafe_set_state(torch.Generator(f"{device.type}:1").graphsafe_get_state())
+
+
+@pytest.mark.own_device
+def test_a_generator_of_another_index_is_refused(device: torch.device) -> None:
+    g = torch.Generator(f"{device.type}:1")
+    with pytest.raises(RuntimeError, match=f"{device.type}:0.*{device.type}:1"):
+        torch.rand(2, device=f"{device.type}:0", generator=g)
+    assert torch.rand(2, device=f"{device.type}:1", generator=g).device.index == 1
+
+
+@pytest.mark.own_device
+def test_fork_rng_gives_the_state_back(device: torch.device) -> None:
+    torch.manual_seed(1)
+    expected = torch.rand(6, device=device).cpu()
+    torch.manual_seed(1)
+    got = [torch.rand(3, device=device).cpu()]
+    for devices in ([0], [f"{device.type}:0"], [torch.device(device.type, 0)], range(2)):
+        with torch.random.fork_rng(devices=devices, device_type=device.type):
+            torch.manual_seed(9)
+            torch.rand(5, device=device)
+    got.append(torch.rand(3, device=device).cpu())
+    torch.manual_seed(1)
+    again = [torch.rand(3, device=device).cpu() for _ in range(2)]
+    assert torch.equal(torch.cat(got), torch.cat(again))
+    assert torch.equal(got[0], expected[:3])
+
+
+@pytest.mark.own_device
+def test_states_of_all_devices(device: torch.device) -> None:
+    module = torch.get_device_module(device)
+    torch.manual_seed(4)
+    states = module.get_rng_state_all()
+    first = [torch.rand(3, device=f"{device.type}:{i}").cpu() for i in range(len(states))]
+    module.set_rng_state_all(states)
+    again = [torch.rand(3, device=f"{device.type}:{i}").cpu() for i in range(len(states))]
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    state = module.get_rng_state(device)
+    module.manual_seed(77)
+    assert module.initial_seed() == 77
+    module.set_rng_state(state, device)
+    assert torch.equal(module.get_rng_state(), state)
+
+
 def test_operators_take_a_generator(device: torch.device) -> None:
     def numbers(seed: int) -> list[torch.Tensor]:
         g = torch.Generator(device).manual_seed(seed)
