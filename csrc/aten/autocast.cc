@@ -8,6 +8,19 @@ namespace tpjrt::aten {
 
 using namespace at;  // NOLINT: PyTorch's lists name its types without their namespace
 
+namespace {
+
+// As on CUDA: a float16 logarithm of a probability is no use.
+Tensor RefuseBinaryCrossEntropy(const Tensor& /*input*/, const Tensor& /*target*/,
+                                const std::optional<Tensor>& /*weight*/, int64_t /*reduction*/) {
+  TORCH_CHECK(false,
+              "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to "
+              "autocast.\nUse torch.nn.functional.binary_cross_entropy_with_logits or "
+              "torch.nn.BCEWithLogitsLoss, which are safe, or disable autocast for this region.");
+}
+
+}  // namespace
+
 void RegisterAutocast() {
   static auto* any = new torch::Library(torch::Library::IMPL, "_",
                                         c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);
@@ -24,6 +37,7 @@ void RegisterAutocast() {
   AT_FORALL_FP32_SET_OPT_DTYPE(TPJRT_FP32_OUT)
   AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
   AT_FORALL_PROMOTE(TPJRT_PROMOTE)
+  m.impl("binary_cross_entropy", TORCH_FN(RefuseBinaryCrossEntropy));
 #undef TPJRT_LOWER
 #undef TPJRT_FP32
 #undef TPJRT_FP32_OUT

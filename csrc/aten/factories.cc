@@ -1,5 +1,7 @@
 // Kernels that make or re-geometry tensors without computing: empty, views, set_, resize_.
+#include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/set_native.h>
@@ -68,6 +70,20 @@ at::Tensor Empty(SymIntArrayRef symbolic_sizes, std::optional<c10::ScalarType> d
       TORCH_CHECK(format == c10::MemoryFormat::Contiguous, "unsupported memory format ", format);
     }
     return MakeEmpty(sizes, strides, c10::dtype_or_default(dtype), DeviceOf(device));
+  });
+}
+
+// Zeros without memory: autograd's "no gradient here". PyTorch makes real ones where it must.
+at::Tensor ZeroTensor(at::IntArrayRef sizes, std::optional<c10::ScalarType> dtype,
+                      std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                      std::optional<bool> pin_memory) {
+  return Guarded([&] {
+    CheckOptions(layout, pin_memory);
+    at::native::ZeroTensorAllocator allocator(
+        c10::Device(kDevice, static_cast<c10::DeviceIndex>(DeviceOf(device))));
+    const c10::DispatchKeySet keys({c10::DispatchKey::PrivateUse1, c10::DispatchKey::ZeroTensor});
+    return at::detail::empty_generic(sizes, &allocator, keys, c10::dtype_or_default(dtype),
+                                     std::nullopt);
   });
 }
 
@@ -147,6 +163,7 @@ void RegisterFactories() {
                                             c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   library->impl("empty.memory_format", TORCH_FN(Empty));
   library->impl("empty_strided", TORCH_FN(EmptyStrided));
+  library->impl("_efficientzerotensor", TORCH_FN(ZeroTensor));
   library->impl("resize_", TORCH_FN(Resize));
   library->impl("set_.source_Storage_storage_offset", TORCH_FN(SetStorageOffset));
   library->impl("set_.source_Storage", TORCH_FN(SetStorage));
