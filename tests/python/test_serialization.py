@@ -164,6 +164,38 @@ def test_safetensors(tmp_path: Path, device: torch.device) -> None:
             assert torch.equal(back[key].cpu(), tensor.cpu())
 
 
+def test_safetensors_of_a_model_with_tied_weights(tmp_path: Path, device: torch.device) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+
+    def model() -> torch.nn.Module:
+        net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(3, 4))
+        net[1].weight = net[0].weight
+        return net.to(device)
+
+    path = tmp_path / "model.safetensors"
+    saved_model, loaded = model(), model()
+    safetensors.save_model(saved_model, path)
+    assert len(safetensors.load_file(path)) == 3  # the tied weight once
+    assert safetensors.load_model(loaded, path) == (set(), [])
+    assert loaded[1].weight is loaded[0].weight
+    for a, b in zip(loaded.parameters(), saved_model.parameters(), strict=True):
+        assert a.device.type == device.type and torch.equal(a.cpu(), b.cpu())
+
+
+@pytest.mark.own_device
+def test_safetensors_slices_go_to_a_device_by_its_index(
+    tmp_path: Path, device: torch.device
+) -> None:
+    safetensors = pytest.importorskip("safetensors")
+    pytest.importorskip("safetensors.torch").save_file(
+        {"a": arange(device, 4, 2)}, tmp_path / "a.safetensors"
+    )
+    with safetensors.safe_open(tmp_path / "a.safetensors", "pt", device=1) as file:
+        part = file.get_slice("a")[1:3]
+        assert part.device == file.get_tensor("a").device == torch.device(device.type, 1)
+        assert part.tolist() == [[2, 3], [4, 5]]
+
+
 def test_safetensors_sees_shared_memory(tmp_path: Path, device: torch.device) -> None:
     safetensors = pytest.importorskip("safetensors.torch")
     base = arange(device, 4, 4)
