@@ -7,6 +7,7 @@
 #include "aten/dtypes.h"
 #include "aten/storage.h"
 #include "exec/runtime.h"
+#include "lower/node_error.h"
 #include "lower/registry.h"
 
 namespace tpjrt::aten {
@@ -14,12 +15,29 @@ namespace {
 
 using Kind = lower::Parameter::Kind;
 
-// Reports of faults refer to names after the graph is gone.
-const std::string* KeptName(std::string name) {
+using Names = std::vector<std::string>;
+
+std::string NameOf(const ir::Node& node) {
+  if (node.control != ir::Control::kNone) return "control flow";
+  return "aten::" + lower::Registry::Get().row(node.row).schema.FullName();
+}
+
+// "aten::embedding at model.py:12", per node. Kept for the life of the process, as reports of
+// faults refer to them after the graph is gone; the same graph for other sizes has the same names.
+const Names& NamesOf(const ir::Graph& graph, const Names& lines) {
   static auto* mutex = new std::mutex();
-  static auto* names = new std::set<std::string>();
+  static auto* kept = new std::set<Names>();
+  Names names;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    names.push_back(NameOf(graph.nodes[i]));
+    if (!lines[i].empty()) names.back() += " at " + lines[i];
+  }
   const std::lock_guard lock(*mutex);
-  return &*names->insert(std::move(name)).first;
+  return *kept->insert(std::move(names)).first;
+}
+
+int64_t Since(std::chrono::steady_clock::time_point start) {
+  return (std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1);
 }
 
 uint64_t DrawsOf(const ir::Node& node) {
@@ -46,12 +64,15 @@ std::string LoweringsFromOutside(const ir::Graph& graph) {
 }  // namespace
 
 CapturedGraph::CapturedGraph(std::string name, ir::Graph graph, std::vector<CapturedResult> results,
-                             int device, std::map<int, int> generators)
-    : name_(KeptName(std::move(name))),
+                             int device, std::map<int, int> generators,
+                             std::vector<std::string> lines)
+    : name_(std::move(name)),
       graph_(std::move(graph)),
       results_(std::move(results)),
       device_(device),
+      lines_(std::move(lines)),
       written_(graph_.inputs.size(), false) {
+  Check(lines_.size() == graph_.nodes.size(), name_, ": not one line per node");
   graph_.captured = true;
   for (const ir::Output& output : graph_.outputs) {
     if (output.written_input < 0) continue;
@@ -73,7 +94,7 @@ std::string CapturedGraph::text() const {
 
 std::optional<UnsupportedNode> CapturedGraph::Prepare(
     const std::vector<std::vector<int64_t>>& strides) {
-  Check(strides.size() == graph_.inputs.size(), *name_, ": prepared for ", strides.size(),
+  Check(strides.size() == graph_.inputs.size(), name_, ": prepared for ", strides.size(),
         " inputs, it has ", graph_.inputs.size());
   ir::KeyBuilder key;
   std::vector<ir::Input> inputs = graph_.inputs;
@@ -98,22 +119,22 @@ void CapturedGraph::CheckInput(size_t index, const at::Tensor& tensor) const {
   const ir::Input& input = graph_.inputs[index];
   TORCH_CHECK(tensor.defined() && tensor.sizes() == at::IntArrayRef(input.geometry.sizes) &&
                   ToDType(tensor.scalar_type()) == input.dtype,
-              *name_, ": input ", index, " was captured as ", Name(input.dtype),
+              name_, ": input ", index, " was captured as ", Name(input.dtype),
               hlo::ToString(input.geometry.sizes), " and is ",
               tensor.defined()
                   ? StrCat(Name(ToDType(tensor.scalar_type())), hlo::ToString(tensor.sizes().vec()))
                   : std::string("None"));
-  TORCH_CHECK(!tensor.key_set().has(c10::DispatchKey::Python), *name_, ": input ", index,
+  TORCH_CHECK(!tensor.key_set().has(c10::DispatchKey::Python), name_, ": input ", index,
               " is a fake tensor: it has no data");
   if (input.kind == ir::Input::Kind::kHostScalar) return;
-  TORCH_CHECK(tensor.device().type() == kDevice && tensor.device().index() == device_, *name_,
+  TORCH_CHECK(tensor.device().type() == kDevice && tensor.device().index() == device_, name_,
               ": input ", index, " was captured on ",
               c10::Device(kDevice, static_cast<c10::DeviceIndex>(device_)), " and is on ",
               tensor.device());
 }
 
 TensorUses CapturedGraph::UsesOf(at::ArrayRef<at::Tensor> inputs, ir::KeyBuilder& key) const {
-  TORCH_CHECK(inputs.size() == graph_.inputs.size(), *name_, " takes ", graph_.inputs.size(),
+  TORCH_CHECK(inputs.size() == graph_.inputs.size(), name_, " takes ", graph_.inputs.size(),
               " inputs, got ", inputs.size());
   TensorUses uses;
   uses.reserve(inputs.size());
@@ -134,23 +155,52 @@ const CapturedGraph::Program& CapturedGraph::ProgramFor(const ir::KeyBuilder& ke
   return *program;
 }
 
+std::string CapturedGraph::Describe() const {
+  constexpr size_t kShown = 8;
+  std::string text = name_ + "(";
+  for (size_t i = 0; i < std::min(kShown, graph_.inputs.size()); ++i) {
+    const ir::Input& input = graph_.inputs[i];
+    text += (i > 0 ? ", " : "") + hlo::ToString(hlo::Type{input.dtype, input.geometry.sizes});
+  }
+  text += graph_.inputs.size() > kShown ? ", ...)" : ")";
+  const auto known = [](const std::string& line) { return !line.empty(); };
+  const auto first = std::find_if(lines_.begin(), lines_.end(), known);
+  if (first == lines_.end()) return text;
+  const auto last = std::find_if(lines_.rbegin(), lines_.rend(), known);
+  text += " from " + *first;
+  return *first == *last ? text : text + " to " + *last;
+}
+
+lower::Program CapturedGraph::LowerAndCompile(const ir::Graph& graph, Program& made) {
+  auto start = std::chrono::steady_clock::now();
+  lower::Program lowered = lower::LowerGraph(graph);
+  lowering_ns_ += Since(start);
+  if (lowered.unsupported_node >= 0) {
+    made.unsupported = UnsupportedNode{lowered.unsupported_node, lowered.unsupported};
+    return lowered;
+  }
+  start = std::chrono::steady_clock::now();
+  exec::Runtime& runtime = exec::Runtime::Get();
+  made.executable = runtime.programs().Compile(runtime.client(), lowered.text,
+                                               static_cast<int>(lowered.parameters.size()));
+  compiling_ns_ += Since(start);
+  return lowered;
+}
+
 std::unique_ptr<CapturedGraph::Program> CapturedGraph::Compile(std::vector<ir::Input> inputs) {
   auto made = std::make_unique<Program>();
   ir::Graph graph = graph_;
   graph.inputs = std::move(inputs);
   lower::Program lowered;
   try {
-    lowered = lower::LowerGraph(graph);
-    if (lowered.unsupported_node >= 0) {
-      made->unsupported = UnsupportedNode{lowered.unsupported_node, lowered.unsupported};
-      return made;
-    }
-    exec::Runtime& runtime = exec::Runtime::Get();
-    made->executable = runtime.programs().Compile(runtime.client(), lowered.text,
-                                                  static_cast<int>(lowered.parameters.size()));
+    lowered = LowerAndCompile(graph, *made);
+  } catch (const lower::NodeError& error) {
+    const std::string& line = lines_[static_cast<size_t>(error.node())];
+    throw Error(error.code(), StrCat(name_, line.empty() ? "" : " at " + line, ": ", error.what()));
   } catch (const Error& error) {
-    throw Error(error.code(), StrCat(*name_, ": ", error.what(), LoweringsFromOutside(graph)));
+    throw Error(error.code(), StrCat(Describe(), ": ", error.what(), LoweringsFromOutside(graph)));
   }
+  if (made->unsupported) return made;
   made->parameters = std::move(lowered.parameters);
   made->defined = lowered.output_defined;
   for (size_t i = 0; i < lowered.outputs.size(); ++i) {
@@ -158,7 +208,8 @@ std::unique_ptr<CapturedGraph::Program> CapturedGraph::Compile(std::vector<ir::I
     if (made->defined[i]) made->types.push_back(exec::InternType(type.dtype, type.dims));
   }
   if (lowered.reports_faults) {
-    const int64_t words[] = {2};
+    made->node_names = NamesOf(graph_, lines_).data();
+    const int64_t words[] = {3};
     made->report_type = exec::InternType(DType::kI64, words);
   }
   const std::lock_guard lock(text_mutex_);
@@ -174,7 +225,7 @@ const CapturedGraph::Program& CapturedGraph::ProgramFor(const ir::KeyBuilder& ke
     for (const TensorUse& use : uses) inputs.push_back(InputOf(use));
     program = &ProgramFor(key, std::move(inputs));
   }
-  TORCH_CHECK(!program->unsupported, *name_, ": ", program->unsupported->reason);
+  TORCH_CHECK(!program->unsupported, name_, ": ", program->unsupported->reason);
   return *program;
 }
 
@@ -241,7 +292,7 @@ void CapturedGraph::ReportFaults(const Program& program,
                                  std::vector<exec::BufferRef>& buffers) const {
   if (program.report_type == nullptr) return;
   exec::Runtime& runtime = exec::Runtime::Get();
-  runtime.faults(device_).Add(std::move(buffers.back()), name_);
+  runtime.faults(device_).Add(std::move(buffers.back()), program.node_names);
   if (runtime.mode() == exec::Mode::kDebug) runtime.faults(device_).Raise();
 }
 
@@ -252,7 +303,11 @@ std::vector<at::Tensor> CapturedGraph::Run(at::ArrayRef<at::Tensor> inputs,
   const Program& program = ProgramFor(key, uses);
   std::vector<exec::Operand> operands = OperandsOf(program, uses, Draw(generators));
   std::vector<exec::BufferRef> buffers;
-  exec::Execute(*program.executable, device_, operands, DestinationsOf(program, uses), &buffers);
+  try {
+    exec::Execute(*program.executable, device_, operands, DestinationsOf(program, uses), &buffers);
+  } catch (const Error& error) {
+    throw Error(error.code(), StrCat(Describe(), ": ", error.what()));
+  }
   std::vector<at::Tensor> results = ResultsOf(program, buffers);
   ReportFaults(program, buffers);
   return results;
@@ -262,7 +317,7 @@ std::vector<double> CapturedGraph::TimeRaw(at::ArrayRef<at::Tensor> inputs, int 
   ir::KeyBuilder key;
   const TensorUses uses = UsesOf(inputs, key);
   const Program& program = ProgramFor(key, uses);
-  TORCH_CHECK(draws_.empty(), *name_, " draws random numbers");
+  TORCH_CHECK(draws_.empty(), name_, " draws random numbers");
   std::vector<exec::BufferRef> held;
   std::vector<PJRT_Buffer*> arguments;
   std::vector<int64_t> keep;

@@ -260,7 +260,7 @@ class EntryMaker {
       CheckType(target, type);
     }
     if (program.reports_faults) {
-      const int64_t words[] = {2};
+      const int64_t words[] = {3};
       entry_->report_type = exec::InternType(DType::kI64, words);
     }
     if (entry_->counted) {

@@ -29,19 +29,20 @@ std::string_view Describe(lower::ValueFault fault) {
 }  // namespace
 
 void FaultLog::Read(const Entry& entry) {
-  std::array<int64_t, 2> report{};
-  Check(entry.report->buffer().nbytes() == sizeof(report), "a fault report has two words");
+  std::array<int64_t, 3> report{};
+  Check(entry.report->buffer().nbytes() == sizeof(report), "a fault report has three words");
   entry.report->buffer().CopyToHost(report.data());
   if (report[1] == 0 || !found_.empty()) return;
   if (report[1] < 0) {
-    found_ = StrCat(*entry.op, ": ", Describe(static_cast<lower::ValueFault>(report[1])));
+    found_ = StrCat(entry.op[report[2]], ": ", Describe(static_cast<lower::ValueFault>(report[1])));
     code_ = ErrorCode::kInvalidArgument;
     return;
   }
   code_ = ErrorCode::kOutOfRange;
   const int64_t size = report[1] - 1;
-  found_ = StrCat(*entry.op, ": index ", report[0], " is out of bounds for a dimension of size ",
-                  size, " (reads of it gave NaN or 0, writes were dropped)");
+  found_ = StrCat(entry.op[report[2]], ": index ", report[0],
+                  " is out of bounds for a dimension of size ", size,
+                  " (reads of it gave NaN or 0, writes were dropped)");
 }
 
 void FaultLog::Add(BufferRef report, const std::string* op) {

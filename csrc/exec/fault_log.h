@@ -15,8 +15,8 @@ namespace tpjrt::exec {
 
 class FaultLog {
  public:
-  // `report` is i64[2]: {index, size + 1}, {0, a lower::ValueFault}, or {0, 0}. `op` outlives the
-  // log.
+  // `report` is i64[3]: {index, size + 1, node} or {0, a lower::ValueFault, node}; the second is 0
+  // when all went well. `op`: the names of the program's nodes; they outlive the log.
   void Add(BufferRef report, const std::string* op);
   // Reads all reports; throws kOutOfRange (an index) or kInvalidArgument (a value) for the first
   // fault and forgets the rest.

@@ -1,12 +1,14 @@
 #include "lower/lowering.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "hlo/elementwise.h"
 #include "hlo/shape.h"
 #include "lower/control_flow.h"
 #include "lower/node_context.h"
+#include "lower/node_error.h"
 #include "lower/program_inputs.h"
 #include "lower/registry.h"
 #include "lower/view.h"
@@ -91,8 +93,8 @@ void CallFunction(const ir::Node& node, ProgramInputs& inputs) {
   }
 }
 
-// Lowers one node; false and the reason when its case is not supported.
-bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
+// The node's results become values; false and the reason when its case is not supported.
+bool AddNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
   const ir::Node& node = graph.nodes[static_cast<size_t>(index)];
   if (node.control != ir::Control::kNone) return LowerControl(node, inputs, reason);
   if (node.function) {
@@ -110,6 +112,25 @@ bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::st
   CheckResults(row, node, outcome, graph.captured);
   for (const Value& value : outcome.values()) inputs.SetResult(value);
   return true;
+}
+
+// The same; errors say which node they are about.
+bool LowerNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
+  try {
+    return AddNode(graph, index, inputs, reason);
+  } catch (const Error& error) {
+    throw NodeError(error, index);
+  }
+}
+
+// The first fault that was found, or none, with the node that found it.
+Value FaultReport(std::span<const Value> faults, const std::vector<int>& nodes) {
+  std::vector<Value> reports;
+  for (size_t i = 0; i < faults.size(); ++i) {
+    const Value node = hlo::ConstantInt(faults[i].builder(), DType::kI64, nodes[i], {1});
+    reports.push_back(hlo::Concatenate(std::array{faults[i], node}, 0));
+  }
+  return FirstFault(reports);
 }
 
 // A written buffer that is also an input of the program may be reused for its new content.
@@ -132,9 +153,11 @@ void MarkDonations(const ir::Graph& graph, const std::vector<int>& result_of_out
 
 }  // namespace
 
-int LowerNodes(const ir::Graph& graph, ProgramInputs& inputs, std::string* reason) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!LowerNode(graph, static_cast<int>(i), inputs, reason)) return static_cast<int>(i);
+int LowerNodes(const ir::Graph& graph, ProgramInputs& inputs, std::string* reason,
+               std::vector<int>* fault_nodes) {
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    if (!LowerNode(graph, i, inputs, reason)) return i;
+    if (fault_nodes != nullptr) fault_nodes->resize(inputs.builder().faults().size(), i);
   }
   return -1;
 }
@@ -143,7 +166,8 @@ Program LowerGraph(const ir::Graph& graph) {
   hlo::Builder builder;
   ProgramInputs inputs(graph, builder);
   Program program;
-  program.unsupported_node = LowerNodes(graph, inputs, &program.unsupported);
+  std::vector<int> fault_nodes;
+  program.unsupported_node = LowerNodes(graph, inputs, &program.unsupported, &fault_nodes);
   if (program.unsupported_node >= 0) return program;
   std::vector<Value> results;
   std::vector<int> result_of_output;
@@ -163,7 +187,7 @@ Program LowerGraph(const ir::Graph& graph) {
   }
   MarkDonations(graph, result_of_output, inputs, program.outputs);
   program.reports_faults = !builder.faults().empty();
-  if (program.reports_faults) results.push_back(FirstFault(builder.faults()));
+  if (program.reports_faults) results.push_back(FaultReport(builder.faults(), fault_nodes));
   program.text = builder.Finish(results);
   program.parameters = inputs.parameters();
   return program;

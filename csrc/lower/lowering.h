@@ -1,7 +1,7 @@
 // Lowers a graph to one StableHLO program and says what the program takes and gives.
 //
 // A pure function of the graph: the same graph gives the same text. "Not supported" is a value
-// (Program::unsupported), malformed input an Error that names the op.
+// (Program::unsupported), malformed input a NodeError.
 #pragma once
 
 #include <optional>
@@ -39,8 +39,8 @@ struct Program {
   std::vector<Parameter> parameters;
   std::vector<hlo::Type> outputs;    // physical types, one per graph output
   std::vector<bool> output_defined;  // false: the lowering left this result undefined
-  // One more output, last: i64[2], {index, size + 1} of an index out of range, {0, 0} when there is
-  // none.
+  // One more output, last: i64[3], {index, size + 1, node} of an index out of range; size + 1 is 0
+  // when there is none.
   bool reports_faults = false;
   std::string unsupported;    // not empty: no program, and why
   int unsupported_node = -1;  // the node it is about

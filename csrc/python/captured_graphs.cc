@@ -56,9 +56,10 @@ class GraphBuilder {
     return AddInput(dtype, {}, ir::Input::Kind::kHostScalar);
   }
 
-  // `results`: (dtype, sizes) of each result, None for one that is not a tensor.
+  // `results`: (dtype, sizes) of each result, None for one that is not a tensor. `line`: of the
+  // user's code.
   std::vector<GraphValue> Node(const std::string& op, const py::list& arguments,
-                               const py::list& results, int generator) {
+                               const py::list& results, int generator, std::string line) {
     ir::Node node;
     node.row = lower::Registry::Get().Find(op);
     if (node.row < 0) throw py::value_error("no row for " + op);
@@ -71,13 +72,13 @@ class GraphBuilder {
       node.arguments.push_back(CheckedArgument(op, schema.arguments[i], arguments[i]));
     }
     if (generator >= 0) generators_[static_cast<int>(graph_.nodes.size())] = generator;
-    return Append(std::move(node), results);
+    return Append(std::move(node), results, std::move(line));
   }
 
   // A control flow node over regions built with builders of their own: "if", "while" or "scan".
   std::vector<GraphValue> Control(const std::string& kind, const std::vector<GraphValue>& operands,
                                   const std::vector<GraphBuilder*>& regions, int carried,
-                                  int sequences, const py::list& results) {
+                                  int sequences, const py::list& results, std::string line) {
     ir::Node node;
     node.control = kind == "if"      ? ir::Control::kIf
                    : kind == "while" ? ir::Control::kWhile
@@ -91,27 +92,20 @@ class GraphBuilder {
     ir::TensorList list;
     for (const GraphValue& operand : operands) list.values.push_back(operand.id);
     node.arguments.emplace_back(std::move(list));
-    return Append(std::move(node), results);
+    return Append(std::move(node), results, std::move(line));
   }
 
   // A function given as StableHLO text; `results`: (dtype, sizes) of each.
   std::vector<GraphValue> Call(const std::string& op, const std::string& symbol,
                                const std::string& text, const std::string& aliases,
-                               const std::vector<GraphValue>& operands, const py::list& results) {
+                               const std::vector<GraphValue>& operands, const py::list& results,
+                               std::string line) {
     ir::Node node;
     node.function = std::make_shared<const ir::Function>(ir::Function{op, symbol, text, aliases});
     for (const GraphValue& operand : operands) {
       node.arguments.emplace_back(ir::TensorArg{operand.id});
     }
-    std::vector<GraphValue> values;
-    for (const py::handle& result : results) {
-      const auto pair = result.cast<py::tuple>();
-      node.results.push_back(
-          {ToDType(ScalarTypeOf(pair[0])), pair[1].cast<std::vector<int64_t>>()});
-      values.push_back({next_++});
-    }
-    graph_.nodes.push_back(std::move(node));
-    return values;
+    return Append(std::move(node), results, std::move(line));
   }
 
   void Output(GraphValue value, const py::object& dtype, std::vector<int64_t> sizes,
@@ -138,11 +132,12 @@ class GraphBuilder {
 
   std::shared_ptr<aten::CapturedGraph> Finish() {
     return std::make_shared<aten::CapturedGraph>(name_, std::move(graph_), std::move(results_),
-                                                 device_, std::move(generators_));
+                                                 device_, std::move(generators_),
+                                                 std::move(lines_));
   }
 
  private:
-  std::vector<GraphValue> Append(ir::Node node, const py::list& results) {
+  std::vector<GraphValue> Append(ir::Node node, const py::list& results, std::string line) {
     std::vector<GraphValue> values;
     for (const py::handle& result : results) {
       values.push_back({next_++});
@@ -152,6 +147,7 @@ class GraphBuilder {
       type = {aten::ToDType(ScalarTypeOf(pair[0])), pair[1].cast<std::vector<int64_t>>()};
     }
     graph_.nodes.push_back(std::move(node));
+    lines_.push_back(std::move(line));
     return values;
   }
 
@@ -219,6 +215,7 @@ class GraphBuilder {
   ir::Graph graph_;
   std::vector<aten::CapturedResult> results_;
   std::map<int, int> generators_;
+  std::vector<std::string> lines_;
   ir::ValueId next_ = 0;
 };
 
@@ -302,6 +299,8 @@ void BindCapturedGraphs(py::module_& m) {
       .def("time_raw", &TimeRaw)
       .def_property_readonly("name", &aten::CapturedGraph::name)
       .def_property_readonly("text", &aten::CapturedGraph::text)
+      .def_property_readonly("lowering_seconds", &aten::CapturedGraph::lowering_seconds)
+      .def_property_readonly("compiling_seconds", &aten::CapturedGraph::compiling_seconds)
       .def_property_readonly("num_programs", &aten::CapturedGraph::num_programs);
   py::class_<GraphBuilder>(m, "GraphBuilder")
       .def(py::init<std::string, int>())

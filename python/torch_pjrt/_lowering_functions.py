@@ -132,13 +132,17 @@ class Lowering:
 
 
 def add_call(
-    builder: Any, function: Function, tensors: list[Any], types: list[TensorType]
+    builder: Any,
+    function: Function,
+    tensors: list[Any],
+    types: list[TensorType],
+    line: str = "",
 ) -> list[Any]:
     """Adds the call to a _C.GraphBuilder; `tensors` are all graph values of the call."""
     operands = [tensors[i] for i in function.operands]
     results = [(type_.dtype, list(type_.shape)) for type_ in types]
     values: list[Any] = builder.call(
-        function.op, function.symbol, function.text, function.aliases, operands, results
+        function.op, function.symbol, function.text, function.aliases, operands, results, line
     )
     return values
 

@@ -18,6 +18,7 @@ from torch_pjrt._lowering_functions import Lowering, TensorType, add_call, leave
 from torch_pjrt.compile.control import ControlCall, control_of
 from torch_pjrt.compile.decompositions import lowering_name
 from torch_pjrt.compile.mutating import functional_call
+from torch_pjrt.compile.report import user_line
 from torch_pjrt.lowering import find
 
 Symbols = Mapping[sympy.Symbol, int]
@@ -152,30 +153,36 @@ class _GraphImporter:
             for fake in results_of(node)
         ]
         control = control_of(node)
+        line = user_line(node)
         try:
-            made = self._call(node, results) if control is None else self._control(control, results)
+            if control is None:
+                made = self._call(node, results, line)
+            else:
+                made = self._control(control, results, line)
         except UnsupportedNode as problem:  # inside a region: the node that holds it
             raise UnsupportedNode(node, problem.reason) from None
         self.order.append(node)
         self.values[node] = made if isinstance(value_of(node), (list, tuple)) else made[0]
 
-    def _call(self, node: fx.Node, results: list[Any]) -> list[Any]:
+    def _call(self, node: fx.Node, results: list[Any], line: str) -> list[Any]:
         call = call_of(node)
         assert call is not None
         own = find(call.op)
         if own is not None:
-            return self._call_function(node, call, own)
+            return self._call_function(node, call, own, line)
         draws_from = -1 if call.generator is None else self.generator(call.generator)
         made: list[Any] = self.builder.node(
-            lowering_name(call.op), self._arguments(call), results, draws_from
+            lowering_name(call.op), self._arguments(call), results, draws_from, line
         )
         return made
 
-    def _control(self, control: ControlCall, results: list[Any]) -> list[Any]:
+    def _control(self, control: ControlCall, results: list[Any], line: str) -> list[Any]:
         regions = [self._region(region) for region in control.regions]
         operands = [self.values[operand] for operand in control.operands]
         counts = (control.carried, control.sequences)
-        made: list[Any] = self.builder.control(control.kind, operands, regions, *counts, results)
+        made: list[Any] = self.builder.control(
+            control.kind, operands, regions, *counts, results, line
+        )
         return made
 
     def _region(self, region: fx.GraphModule) -> Any:
@@ -192,7 +199,7 @@ class _GraphImporter:
             inner.builder.output(inner.values[result], fake.dtype, sizes, [0] * len(sizes))
         return inner.builder
 
-    def _call_function(self, node: fx.Node, call: Call, own: Lowering) -> list[Any]:
+    def _call_function(self, node: fx.Node, call: Call, own: Lowering, line: str) -> list[Any]:
         """An operator with a lowering from outside; the new values of what it mutates come last."""
         given = own.bind(call.args, call.kwargs)
         fakes = results_of(node)
@@ -203,7 +210,7 @@ class _GraphImporter:
             raise UnsupportedNode(node, f"the lowering of {call.op} does not serve this case")
         values = [self._argument(value) for value in given]
         tensors = list(leaves(core().GraphValue, values))
-        made = iter(add_call(self.builder, function, tensors, types))
+        made = iter(add_call(self.builder, function, tensors, types, line))
         return [None if fake is None else next(made) for fake in fakes]
 
     def _type(self, fake: torch.Tensor) -> TensorType:
@@ -291,4 +298,4 @@ class _Importer(_GraphImporter):
         results = [(to.dtype, self.sizes(to.shape))]
         args = [self.values[target], self.values[value], False]
         self.order.append(value)
-        return self.builder.node("copy", args, results, -1)[0]
+        return self.builder.node("copy", args, results, -1, user_line(value))[0]

@@ -15,12 +15,12 @@ namespace {
 
 const std::string kOp = "aten::index.Tensor";
 
-BufferRef Report(int64_t index, int64_t limit) {
+BufferRef Report(int64_t index, int64_t limit, int64_t node = 0) {
   Runtime& runtime = Runtime::Get();
   runtime.SetConfigProvider([] { return RuntimeConfig{test::PluginPaths().at(0), {}, {}}; });
   runtime.client();
-  const std::array words{index, limit};
-  const int64_t dims[] = {2};
+  const std::array words{index, limit, node};
+  const int64_t dims[] = {3};
   return runtime.Upload(words.data(), *InternType(DType::kI64, dims), 0);
 }
 
@@ -40,6 +40,19 @@ TEST(FaultLog, RaisesTheFirstFaultOnce) {
         << text;
   }
   EXPECT_NO_THROW(log.Raise());
+}
+
+TEST(FaultLog, NamesTheNodeThatFoundTheFault) {
+  FaultLog log;
+  const std::array<std::string, 2> names{"gather", "embedding at m.py:7"};
+  log.Add(Report(7, 6, 1), names.data());
+  try {
+    log.Raise();
+    FAIL() << "the fault was not raised";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("embedding at m.py:7: index 7 is out"), 0U)
+        << error.what();
+  }
 }
 
 TEST(FaultLog, KeepsAFaultWhoseReportWasReadToMakeRoom) {
