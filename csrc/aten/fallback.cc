@@ -17,6 +17,7 @@ struct State {
   std::mutex mutex;
   std::map<std::string, int64_t> counts;
   std::map<std::string, bool> warned;
+  FallbackObserver observer;
   std::atomic<FallbackPolicy> policy{FallbackPolicy::kWarn};
 };
 
@@ -44,11 +45,14 @@ std::string TypesOf(const c10::OperatorHandle& op, const c10::Stack& stack) {
 void Count(const std::string& name, const std::string& reason) {
   State& state = TheState();
   bool warn = false;
+  FallbackObserver observer;
   {
     const std::lock_guard lock(state.mutex);
     ++state.counts[name];
     warn = state.policy == FallbackPolicy::kWarn && !std::exchange(state.warned[name], true);
+    observer = state.observer;
   }
+  if (observer) observer(name, reason);
   if (warn) {
     TORCH_WARN(
         name, " runs on the CPU: ", reason,
@@ -75,6 +79,11 @@ std::map<std::string, int64_t> FallbackCounts() {
 void ResetFallbackCounts() {
   const std::lock_guard lock(TheState().mutex);
   TheState().counts.clear();
+}
+
+void SetFallbackObserver(FallbackObserver observer) {
+  const std::lock_guard lock(TheState().mutex);
+  TheState().observer = std::move(observer);
 }
 
 void AdmitFallback(const std::string& op, const std::string& types, const std::string& reason) {

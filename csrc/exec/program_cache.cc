@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "exec/strict.h"
 #include "exec/trace.h"
 
 namespace tpjrt::exec {
@@ -83,6 +84,7 @@ ExecutableRef ProgramCache::Make(const pjrt::Client& client, const std::string& 
     }
     start = Clock::now();
   }
+  RequireMayCompile();
   std::unique_ptr<pjrt::Executable> compiled;
   {
     const TraceRange range("pjrt::compile");

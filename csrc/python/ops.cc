@@ -50,6 +50,19 @@ std::string PolicyName() {
   }
 }
 
+// A Python function (op, reason) -> None. What it raises is printed.
+void SetFallbackObserver(const py::function& observer) {
+  auto* kept = new py::function(observer);  // lives as long as the process: no GIL at exit
+  aten::SetFallbackObserver([kept](const std::string& op, const std::string& reason) {
+    const py::gil_scoped_acquire gil;
+    try {
+      (*kept)(op, reason);
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("the observer of CPU fallbacks");
+    }
+  });
+}
+
 // The plugin's own cost: executes a program over four-float inputs and drops the result,
 // `iterations` times; nanoseconds each.
 double RawExecuteNs(const std::string& text, int inputs, int iterations) {
@@ -80,6 +93,7 @@ void BindOps(py::module_& m) {
   m.def("fallback_counts", &aten::FallbackCounts);
   m.def("reset_fallback_counts", &aten::ResetFallbackCounts);
   m.def("admit_fallback", &aten::AdmitFallback);
+  m.def("set_fallback_observer", &SetFallbackObserver);
   m.def("fallback_policy", &PolicyName);
   m.def("set_fallback_policy",
         [](const std::string& name) { aten::SetFallbackPolicy(PolicyOf(name)); });

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "aten/device.h"
+#include "exec/strict.h"
 #include "pjrt/fork.h"
 #include "python/bindings.h"
 
@@ -129,6 +130,8 @@ void BindRuntime(py::module_& m) {
   m.def("plugin_info", &PluginInfo);
   m.def("compile_count", [] { return Runtime::Get().programs().compile_count(); });
   m.def("compile_seconds", [] { return Runtime::Get().programs().compile_seconds(); });
+  m.def("strict", &exec::Strict);
+  m.def("set_strict", &exec::SetStrict);
   m.def("mode", &ModeName);
   m.def("set_mode", &SetMode);
   m.def("memory_stats", &MemoryStats);

@@ -31,7 +31,10 @@ import torch  # noqa: E402, F401
 from torch_pjrt._api import (  # noqa: E402
     _fallback_count,
     _fallback_counts,
+    assert_compiled,
     compile_count,
+    compile_delta,
+    compile_report,
     compile_seconds,
     device_name,
     fallback,
@@ -39,10 +42,12 @@ from torch_pjrt._api import (  # noqa: E402
     load_exported,
     mode,
     plugin_info,
+    reset_compile_report,
     reset_fallback_counts,
     rows,
     set_fallback,
     set_mode,
+    strict,
 )
 from torch_pjrt._cache import cache_stats, explain_miss  # noqa: E402
 from torch_pjrt.lowering import TensorType, register_lowering  # noqa: E402
@@ -54,8 +59,11 @@ __all__ = [
     "__version__",
     "_fallback_count",
     "_fallback_counts",
+    "assert_compiled",
     "cache_stats",
     "compile_count",
+    "compile_delta",
+    "compile_report",
     "compile_seconds",
     "device_name",
     "explain_miss",
@@ -65,10 +73,12 @@ __all__ = [
     "mode",
     "plugin_info",
     "register_lowering",
+    "reset_compile_report",
     "reset_fallback_counts",
     "rows",
     "set_fallback",
     "set_mode",
+    "strict",
 ]
 
 if _imported_by_user:

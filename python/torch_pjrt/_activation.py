@@ -14,7 +14,7 @@ from types import ModuleType
 import torch
 from torch.utils import backend_registration
 
-from torch_pjrt import _discovery, _progress
+from torch_pjrt import _discovery, _fallback_log, _progress
 from torch_pjrt._config import OptionValue, compiler_variables, config
 from torch_pjrt.compile import default_backend
 
@@ -64,6 +64,7 @@ def activate() -> None:
 
     core_module.set_config_provider(_on_first_use)
     core_module.set_static_device_count(chosen.static_device_count)
+    core_module.set_fallback_observer(_fallback_log.note)
     core_module.set_fallback_policy(settings.fallback)
     core_module.set_mode(settings.mode)
     _register(chosen.device_name, device)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import torch
 
 from torch_pjrt._activation import choice, core, require_plugin
 
+if TYPE_CHECKING:
+    from torch_pjrt.compile.checks import AssertCompiled, CompileDelta
+    from torch_pjrt.compile.summary import CompileReport
 
-class _Setting:
+
+Value = TypeVar("Value")
+
+
+class _Setting(Generic[Value]):
     """A setting that is made at once and, in a `with` statement, taken back at the end."""
 
-    def __init__(self, value: str, read: Callable[[], str], write: Callable[[str], None]) -> None:
+    def __init__(
+        self, value: Value, read: Callable[[], Value], write: Callable[[Value], None]
+    ) -> None:
         self._previous = read()
         self._write = write
         write(value)
@@ -37,7 +46,7 @@ def _checked(what: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-class set_fallback(_Setting):
+class set_fallback(_Setting[str]):
     """What an operator without a lowering does, for the whole process.
 
     "warn": run on the CPU and warn once per operator; "silent": the same without the warning;
@@ -50,7 +59,7 @@ class set_fallback(_Setting):
         super().__init__(policy, core().fallback_policy, core().set_fallback_policy)
 
 
-class set_mode(_Setting):
+class set_mode(_Setting[str]):
     """How operators run, for the whole process, with the same results.
 
     "eager": issued without waiting; "debug": each one waited for, so that an error appears at the
@@ -61,6 +70,18 @@ class set_mode(_Setting):
     def __init__(self, value: str) -> None:
         _checked("mode", value, ("eager", "debug"))
         super().__init__(value, core().mode, core().set_mode)
+
+
+class strict(_Setting[bool]):
+    """Makes every compilation an error, for the whole process: for use after warm-up.
+
+    `strict()` turns it on, `strict(False)` off; as a context manager it is taken back. Programs
+    that are in memory or in a cache still run. An operator that would compile raises RuntimeError
+    with its name and the types of its tensors; a graph of torch.compile, also with the user's line.
+    """
+
+    def __init__(self, on: bool = True) -> None:
+        super().__init__(bool(on), core().strict, core().set_strict)
 
 
 def mode() -> str:
@@ -107,6 +128,45 @@ def compile_seconds() -> float:
     """Seconds spent compiling so far in this process; loading from the cache is not in it."""
     value: float = core().compile_seconds()
     return value
+
+
+def compile_report() -> CompileReport:
+    """What was compiled since the start or the last reset, and what stood in the way.
+
+    Graphs, graph breaks, partition breaks, recompilations, fallbacks to the CPU and seconds, with
+    the user's files and lines; `print` it or take `.to_dict()`. Graph breaks and recompilations are
+    Dynamo's for the whole process, CPU functions included. The latest 10,000 of each are kept.
+    """
+    from torch_pjrt.compile import recording
+
+    return recording.since()
+
+
+def reset_compile_report() -> None:
+    """Lets `compile_report` begin here."""
+    from torch_pjrt.compile import recording
+
+    recording.reset()
+
+
+def compile_delta() -> CompileDelta:
+    """A context manager that gives the `CompileReport` of what happens in it, once it has ended."""
+    from torch_pjrt.compile.checks import CompileDelta
+
+    return CompileDelta()
+
+
+def assert_compiled(*, allow: Iterable[str] = (), graphs: int = 1) -> AssertCompiled:
+    """A context manager for tests: AssertionError unless all that runs in it is compiled code.
+
+    It lists, with file and line, every graph break, recompilation and fallback to the CPU that
+    happens in it, and the partition breaks of the graphs that run or are compiled in it. `allow`
+    names kinds that may happen: "graph_break", "partition_break", "recompile", "fallback". At
+    least `graphs` compiled graphs must run. Raises ValueError for an unknown kind.
+    """
+    from torch_pjrt.compile.checks import AssertCompiled
+
+    return AssertCompiled(allow, graphs)
 
 
 def device_name() -> str:

@@ -13,12 +13,14 @@ from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_t
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from torch_pjrt._activation import choice
-from torch_pjrt.compile import decompositions
+from torch_pjrt.compile import checks, decompositions, dynamo_log
 from torch_pjrt.compile.program import compile_graph
 
 
 def pjrt(gm: fx.GraphModule, inputs: Sequence[Any], **_options: Any) -> Callable[..., Any]:
     """Compiles a Dynamo graph, forward and backward, for the device its tensors are on."""
+    dynamo_log.listen()
+    checks.refuse_if_strict(gm, inputs)
     compiled: Callable[..., Any] = _aot()(gm, inputs)
     return compiled
 

@@ -13,6 +13,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.symbolic_shapes import free_symbols
 
+from torch_pjrt import _fallback_log
 from torch_pjrt.compile import report
 from torch_pjrt.compile.importer import (
     Segment,
@@ -34,7 +35,10 @@ def compile_graph(
     """The graph as a boxed callable: it takes one list of inputs, which it empties."""
     device = device_of(gm.graph, device_type)
     name = f"{kind}_{next(_numbers)}"
+    started = time.perf_counter()
     program = _Interpreted(gm) if device is None else Program(gm, name, kind, device)
+    if isinstance(program, Program):
+        program.record.seconds_inside = time.perf_counter() - started
 
     def run(args: list[Any]) -> Sequence[Any]:
         return program(args)
@@ -82,6 +86,7 @@ class Program:
         report.add(self.record)
 
     def __call__(self, args: list[Any]) -> Sequence[Any]:
+        self.record.calls += 1
         key = self.symbols.values(args)
         variant = self.variants.get(key)
         if variant is None:
@@ -94,7 +99,7 @@ class Program:
 
     def _compile(self, symbols: dict[sympy.Symbol, int]) -> _Variant:
         """Compiles the segments, taking out nodes that turn out to have no lowering."""
-        start = time.perf_counter()
+        started = time.perf_counter()
         while True:
             compiled: dict[int, Any] = {}
             try:
@@ -105,8 +110,9 @@ class Program:
                 self.refused[problem.node] = problem.reason
                 self.plan = self._partition()
                 continue
-            self.record.import_seconds += time.perf_counter() - start
-            self.record.compiled(self.plan, self.refused, symbols, list(compiled.values()))
+            seconds = time.perf_counter() - started
+            graphs = list(compiled.values())
+            self.record.compiled(self.plan, self.refused, symbols, graphs, seconds)
             return _Variant(self, self.plan, symbols, compiled)
 
 
@@ -270,7 +276,13 @@ class _Variant:
         args = fx.node.map_arg(node.args, load)
         kwargs = fx.node.map_arg(node.kwargs, load)
         assert callable(node.target)
-        return node.target(*args, **kwargs)
+        line = report.user_line(node)
+        try:
+            with _fallback_log.running(self.program.name, line):
+                return node.target(*args, **kwargs)
+        except Exception as error:
+            error.add_note(f"{node.target} at {line or 'an unknown line'}, in {self.program.name}")
+            raise
 
 
 def _bind_unbacked(node: fx.Node, value: Any, symbols: dict[sympy.Symbol, int]) -> None:
