@@ -1,4 +1,6 @@
 // Reads at computed positions. What an index out of range gives is in index_support.h.
+#include <cmath>
+
 #include "base/error.h"
 #include "hlo/elementwise.h"
 #include "hlo/index.h"
@@ -44,6 +46,16 @@ Outcome IndexSelect(Context& c) {
 
 Outcome Take(Context& c) { return ReadFlat(c.Tensor("self"), c.Tensor("index"), Negative::kWraps); }
 
+// p-norms of the rows of [n, D].
+Value RowNorms(Value rows, double p) {
+  Value size = hlo::Abs(rows);
+  if (std::isinf(p)) return hlo::ReduceMax(size, {1});
+  if (p == 1) return hlo::ReduceSum(size, {1});
+  if (p == 2) return hlo::Sqrt(hlo::ReduceSum(size * size, {1}));
+  Value sum = hlo::ReduceSum(hlo::Pow(size, hlo::ConstantLike(size, p)), {1});
+  return hlo::Pow(sum, hlo::ConstantLike(sum, 1 / p));
+}
+
 Outcome Embedding(Context& c) {
   return ReadRows(c.Tensor("weight"), c.Tensor("indices"), 0, Negative::kOutOfRange);
 }
@@ -58,6 +70,24 @@ Outcome EmbeddingDenseBackward(Context& c) {
   Value grad = hlo::Reshape(c.TensorAs("grad_output", compute), {n, result.dims.at(1)});
   Value sums = SumRows(grad, index, rows, c.Int("padding_idx"), c.Bool("scale_grad_by_freq"));
   return hlo::Convert(sums, result.dtype);
+}
+
+// Rows longer than max_norm are shortened to it. A row that is named twice is written twice, alike.
+Outcome EmbeddingRenorm(Context& c) {
+  const Type& out = c.Result();
+  const DType compute = ComputeType(out.dtype);
+  Value self = c.Tensor("self");
+  Value index = hlo::Flatten(c.Tensor("indices"));
+  if (index.num_elements() == 0 || self.num_elements() == 0) return self;
+  CheckedIndex at = CheckIndex(index, self.dim(0), Negative::kOutOfRange);
+  Value rows = hlo::Convert(hlo::TakeDim(self, at.index, 0), compute);
+  Value norm = RowNorms(rows, c.StaticDouble("norm_type"));
+  Value limit = hlo::BroadcastInDim(c.Scalar("max_norm", compute), norm.dims(), {});
+  Value factor =
+      hlo::Select(hlo::Gt(norm, limit), limit / (norm + 1e-7), hlo::ConstantLike(norm, 1));
+  rows = hlo::Convert(rows * hlo::BroadcastInDim(factor, rows.dims(), {0}), out.dtype);
+  return hlo::Scatter(self, at.index, rows, {{1}, {0}, {0}, 1},
+                      hlo::ScatterBody(hlo::ScatterKind::kSet));
 }
 
 // The positions of the true elements, row-major, at the head of [numel, rank]; then their count.
@@ -112,6 +142,9 @@ const Row kRows[] = {
     {"embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt "
      "padding_idx, bool scale_grad_by_freq) -> Tensor",
      EmbeddingDenseBackward},
+    {"embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
+     EmbeddingRenorm,
+     {.static_scalars = "norm_type"}},
     {"_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
      "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
      "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",

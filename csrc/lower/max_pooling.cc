@@ -16,24 +16,6 @@ struct Found {
   Value values, indices;  // indices: flat position among the spatial dims, i32
 };
 
-// (value, index) pairs: the larger value, then the smaller index; NaN wins, and the last of
-// several.
-std::vector<Value> LargerPair(hlo::Builder&, std::span<const Value> args) {
-  Value a = args[0], at = args[1], b = args[2], bt = args[3];
-  Value a_nan = hlo::IsNan(a), b_nan = hlo::IsNan(b);
-  Value both_nan = hlo::And(a_nan, b_nan);
-  Value earlier = hlo::Lt(at, bt);
-  Value tie = hlo::And(hlo::Eq(a, b), earlier);
-  Value wins = hlo::Or(hlo::Or(hlo::Gt(a, b), tie), hlo::And(a_nan, hlo::Not(b_nan)));
-  wins = hlo::Select(both_nan, hlo::Not(earlier), wins);
-  return {hlo::Select(wins, a, b), hlo::Select(wins, at, bt)};
-}
-
-// The elements outside lose even to -inf: theirs is the largest index.
-std::vector<Value> Losers(Value x) {
-  return {hlo::LowestValue(x.builder(), x.dtype()), hlo::HighestValue(x.builder(), DType::kI32)};
-}
-
 Value SpatialPositions(Value x, int64_t spatial) {
   Dims dims(x.dims().end() - spatial, x.dims().end());
   Value flat = hlo::Iota(x.builder(), DType::kI32, {hlo::NumElements(dims)}, 0);
@@ -64,7 +46,8 @@ Found ReduceWindows(const Found& in, int64_t dim, int64_t outputs) {
   Value table = hlo::ConstantList(b, DType::kI32, source, {outputs, width});
   const Value inputs_list[] = {hlo::TakeDim(in.values, table, dim),
                                hlo::TakeDim(in.indices, table, dim)};
-  std::vector<Value> reduced = hlo::Reduce(inputs_list, Losers(in.values), {dim + 1}, LargerPair);
+  std::vector<Value> reduced =
+      hlo::Reduce(inputs_list, LosingPair(in.values), {dim + 1}, LargerPair);
   return {reduced[0], reduced[1]};
 }
 
@@ -90,6 +73,21 @@ Value PutInPlanes(Value values, Value index, const Dims& dims, int64_t spatial,
 
 }  // namespace
 
+std::vector<Value> LargerPair(hlo::Builder&, std::span<const Value> args) {
+  Value a = args[0], at = args[1], b = args[2], bt = args[3];
+  Value a_nan = hlo::IsNan(a), b_nan = hlo::IsNan(b);
+  Value both_nan = hlo::And(a_nan, b_nan);
+  Value earlier = hlo::Lt(at, bt);
+  Value tie = hlo::And(hlo::Eq(a, b), earlier);
+  Value wins = hlo::Or(hlo::Or(hlo::Gt(a, b), tie), hlo::And(a_nan, hlo::Not(b_nan)));
+  wins = hlo::Select(both_nan, hlo::Not(earlier), wins);
+  return {hlo::Select(wins, a, b), hlo::Select(wins, at, bt)};
+}
+
+std::vector<Value> LosingPair(Value x) {
+  return {hlo::LowestValue(x.builder(), x.dtype()), hlo::HighestValue(x.builder(), DType::kI32)};
+}
+
 template <int spatial>
 Outcome MaxPool(Context& c) {
   Value x = c.Tensor("self");
@@ -111,7 +109,7 @@ Outcome MaxPool(Context& c) {
                                               x.dim(static_cast<int64_t>(d)) - padding[s]);
   }
   const Value inputs[] = {x, SpatialPositions(x, spatial)};
-  std::vector<Value> found = hlo::ReduceWindow(inputs, Losers(x), window, LargerPair);
+  std::vector<Value> found = hlo::ReduceWindow(inputs, LosingPair(x), window, LargerPair);
   return Results(c, {found[0], found[1]});
 }
 
@@ -128,7 +126,7 @@ Outcome AdaptiveMaxPool(Context& c) {
 
 template <int spatial>
 Outcome MaxPoolBackward(Context& c) {
-  const Type out = c.Result();
+  const Type out = c.TensorType("self");  // not every overload has a meta kernel
   Value grad = c.TensorAs("grad_output", ComputeType(out.dtype));
   Value sums = PutInPlanes(grad, c.Tensor("indices"), out.dims, spatial, hlo::ScatterKind::kAdd);
   return hlo::Convert(sums, out.dtype);

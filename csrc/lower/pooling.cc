@@ -197,6 +197,18 @@ const Row kRows[] = {
     {"max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] "
      "padding) -> Tensor",
      MaxUnpool<3>},
+    {"fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor "
+     "random_samples) -> (Tensor, Tensor)",
+     FractionalMaxPool<2>},
+    {"fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
+     "output_size, Tensor indices) -> Tensor",
+     MaxPoolBackward<2>},
+    {"fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor "
+     "random_samples) -> (Tensor, Tensor)",
+     FractionalMaxPool<3>},
+    {"fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
+     "output_size, Tensor indices) -> Tensor",
+     MaxPoolBackward<3>},
 };
 
 }  // namespace
