@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 
+#include "aten/prepare.h"
 #include "base/error.h"
 
 namespace tpjrt::aten {
@@ -34,7 +35,7 @@ bool SameArgument(const SchemaArg& a, const SchemaArg& b) {
 bool IsOutOf(const Schema& row, const Schema& candidate) {
   const size_t n = row.arguments.size();
   const auto results = static_cast<size_t>(row.num_results);
-  if (results == 0 || candidate.arguments.size() != n + results) return false;
+  if (results == 0 || row.returns_list || candidate.arguments.size() != n + results) return false;
   for (size_t i = 0; i < n; ++i) {
     if (!SameArgument(row.arguments[i], candidate.arguments[i]) || candidate.arguments[i].written) {
       return false;
@@ -50,7 +51,8 @@ bool IsInplaceOf(const Schema& row, const Schema& candidate) {
     if (!SameArgument(row.arguments[i], candidate.arguments[i])) return false;
     if (candidate.arguments[i].written != (i == 0)) return false;
   }
-  return candidate.num_results == 1 && !row.arguments.empty();
+  // In-place ops on lists return nothing.
+  return candidate.num_results == (row.returns_list ? 0 : 1) && !row.arguments.empty();
 }
 
 std::vector<Target> TargetsOf(const Binding& binding, const Schema& schema) {
@@ -59,7 +61,7 @@ std::vector<Target> TargetsOf(const Binding& binding, const Schema& schema) {
   const auto n = static_cast<int>(row.schema.arguments.size());
   switch (binding.variant) {
     case Variant::kInplace:
-      targets.push_back({0, true});
+      targets.push_back({0, schema.num_results == 1});
       break;
     case Variant::kOut:
       for (int i = 0; i < row.schema.num_results; ++i) targets.push_back({n + i, true});
@@ -75,11 +77,11 @@ std::vector<Target> TargetsOf(const Binding& binding, const Schema& schema) {
         targets.push_back({is_written ? written.at(next++) : -1, true});
       }
       if (schema.num_results == 0) {
-        for (int argument : written) targets.push_back({argument, false});
+        for (int argument : written) targets.push_back({argument, false, false});
       }
     }
   }
-  for (int argument : row.also_writes) targets.push_back({argument, false});
+  for (int argument : row.also_writes) targets.push_back({argument, false, false});
   return targets;
 }
 
@@ -92,12 +94,14 @@ Binding MakeBinding(const c10::OperatorHandle& op, const Schema& schema, Variant
   binding.functional = std::move(functional);
   binding.arguments = schema.arguments;
   binding.targets = TargetsOf(binding, schema);
+  binding.returns_list = schema.returns_list;
   binding.own_use = StaysWithPyTorch(schema.FullName());
   binding.draws_per_element = binding.registered->row->traits.draws_per_element;
   const int indices = schema.IndexOf("indices");
   if (indices >= 0 && schema.arguments[static_cast<size_t>(indices)].type == "Tensor?[]") {
     binding.index_argument = indices;
   }
+  binding.prepare = PrepareOf(binding);
   binding.written.assign(schema.arguments.size(), false);
   for (const Target& target : binding.targets) {
     if (target.argument >= 0) binding.written[static_cast<size_t>(target.argument)] = true;

@@ -15,9 +15,15 @@ enum class Variant { kFunctional, kInplace, kOut };
 // Where the lowering's values go, in order: a new tensor, or the storage of an argument (all
 // entries of a list argument).
 struct Target {
-  int argument = -1;       // -1: a new tensor
+  int argument = -1;       // -1: a new tensor, or a list of them where the schema returns one
   bool is_return = false;  // also returned by the op
+  // A result of the functional operator, of which its meta kernel speaks.
+  bool is_result = true;
 };
+
+struct Binding;
+// What some calls need on the host before they are keyed; may change the arguments on the stack.
+using PrepareFn = void (*)(const Binding& binding, c10::Stack* stack);
 
 struct Binding {
   Variant variant = Variant::kFunctional;
@@ -31,12 +37,14 @@ struct Binding {
   std::optional<c10::OperatorHandle> functional;
   std::vector<lower::SchemaArg> arguments;  // this overload's, in order; out arguments last
   std::vector<Target> targets;
+  bool returns_list = false;  // one value on the stack for all targets
   std::vector<bool> written;  // per argument
   int draws_per_element = 0;
   bool own_use =
       false;  // called by the glue, not registered: PyTorch's kernel chooses devices first
   bool convolves = false;   // a convolution or its backward: the memory format rule is the device's
   int index_argument = -1;  // of type Tensor?[] named "indices"
+  PrepareFn prepare = nullptr;
 
   const std::string& name() const { return name_; }
   explicit Binding(c10::OperatorHandle handle);

@@ -7,6 +7,14 @@ namespace {
 
 using lower::ArgType;
 
+// Beyond int64 or complex: never special.
+double ToDouble(const c10::IValue& value) {
+  if (value.isDouble()) return value.toDouble();
+  if (value.isInt()) return static_cast<double>(value.toInt());
+  if (value.isBool()) return value.toBool() ? 1 : 0;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 }  // namespace
 
 int64_t IntOf(const c10::IValue& value) {
@@ -54,6 +62,9 @@ void Call::AddArgument(const lower::SchemaArg& argument, int index) {
     key_.Add(0);
     return;
   }
+  const auto& row = *binding_.registered;
+  const bool at_run_time = static_cast<size_t>(index) < row.runtime_number.size() &&
+                           row.runtime_number[static_cast<size_t>(index)];
   switch (argument.kind) {
     case ArgType::kTensor:
       AddTensor(value.toTensor(), index, written);
@@ -70,11 +81,13 @@ void Call::AddArgument(const lower::SchemaArg& argument, int index) {
       break;
     case ArgType::kScalar:
     case ArgType::kFloat:
-      AddScalar(value, binding_.registered->static_scalar[static_cast<size_t>(index)]);
+      AddNumber(value, static_cast<size_t>(index));
       break;
     case ArgType::kScalarList:
       key_.Add(value.toListRef().size());
-      for (const c10::IValue& entry : value.toListRef()) AddScalar(entry, true);
+      for (const c10::IValue& entry : value.toListRef()) {
+        at_run_time ? AddNumber(entry, static_cast<size_t>(index)) : AddScalar(entry, true);
+      }
       break;
     case ArgType::kFloatList:
       key_.Add(value.toListRef().size());
@@ -82,10 +95,14 @@ void Call::AddArgument(const lower::SchemaArg& argument, int index) {
       break;
     case ArgType::kInt:
       key_.Add(1);
-      key_.AddSigned(IntOf(value));
+      if (!at_run_time) key_.AddSigned(IntOf(value));
       break;
     case ArgType::kIntList:
-      AddInts(value);
+      if (at_run_time) {
+        key_.Add(1 + IntsOf(value).size());
+      } else {
+        AddInts(value);
+      }
       break;
     case ArgType::kBool:
       key_.Add(value.toBool() ? 2 : 1);
@@ -124,13 +141,19 @@ void Call::AddInts(const c10::IValue& value) {
   for (int64_t entry : ints) key_.AddSigned(entry);
 }
 
+void Call::AddNumber(const c10::IValue& value, size_t index) {
+  const lower::RegisteredRow& row = *binding_.registered;
+  const bool is_special = row.special_scalar[index] && row.is_special(ToDouble(value));
+  AddScalar(value, is_special || row.static_scalar[index]);
+}
+
 void Call::AddScalar(const c10::IValue& value, bool is_static) {
   const uint64_t kind = value.isBool()       ? 1
                         : value.isInt()      ? 2
                         : value.isDouble()   ? 3
                         : value.isUnsigned() ? 5
                                              : 4;
-  key_.Add(kind);
+  key_.Add(kind | (is_static ? 8 : 0));
   if (!is_static) return;
   if (value.isUnsigned()) {
     key_.Add(value.toUInt());

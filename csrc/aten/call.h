@@ -31,6 +31,7 @@ class Call {
   void AddArgument(const lower::SchemaArg& argument, int index);
   void AddTensor(const at::Tensor& tensor, int index, bool written);
   void CheckDevice(int device, const at::Tensor& tensor, int index);
+  void AddNumber(const c10::IValue& value, size_t index);
   void AddScalar(const c10::IValue& value, bool is_static);
   void AddInts(const c10::IValue& value);
 

@@ -18,10 +18,10 @@ ir::Scalar ToScalar(const c10::IValue& value, bool is_static) {
     return {std::complex<double>(number.real(), number.imag())};
   }
   if (value.isSymInt()) return {value.toSymInt().guard_int(__FILE__, __LINE__)};
-  // Beyond int64: as a type it is an integer; its value is a run-time input or, where it is static,
-  // the nearest double would be wrong.
+  // Beyond int64: as a type it is an integer, and no special one; its value is a run-time input or,
+  // where it is static, the nearest double would be wrong.
   TORCH_CHECK(!is_static, "the integer ", value.toScalar().toUInt64(), " does not fit int64");
-  return {int64_t{0}};
+  return {std::numeric_limits<int64_t>::max()};
 }
 
 // Walks a call's arguments and gives each tensor the number of its use.
@@ -43,6 +43,12 @@ class ArgumentReader {
     const auto& row = *call_.binding().registered;
     const int index = row.schema.IndexOf(argument.name);
     return index >= 0 && row.static_scalar[static_cast<size_t>(index)];
+  }
+
+  bool IsRuntime(const lower::SchemaArg& argument) const {
+    const auto& row = *call_.binding().registered;
+    const int index = row.schema.IndexOf(argument.name);
+    return index >= 0 && row.runtime_number[static_cast<size_t>(index)];
   }
 
   ir::ValueId Next(const at::Tensor& tensor) { return tensor.defined() ? next_++ : ir::kNoValue; }
@@ -88,11 +94,17 @@ class ArgumentReader {
         for (const bool bit : value.toBoolList()) bits.push_back(bit);
         return bits;
       }
-      case ArgType::kScalarList:
+      case ArgType::kScalarList: {
+        std::vector<ir::Scalar> numbers;
+        for (const c10::IValue& entry : value.toListRef()) {
+          numbers.push_back(ToScalar(entry, !IsRuntime(argument)));
+        }
+        return numbers;
+      }
       case ArgType::kFloatList: {
         std::vector<double> numbers;
         for (const c10::IValue& entry : value.toListRef()) {
-          numbers.push_back(entry.toScalar().toDouble());
+          numbers.push_back(entry.toDouble());
         }
         return numbers;
       }

@@ -27,6 +27,7 @@ std::vector<EntryTarget> TargetsOf(Call& call) {
       targets.emplace_back();
       targets.back().use = static_cast<int>(use);
       targets.back().is_return = target.is_return;
+      targets.back().is_result = target.is_result;
     }
   }
   return targets;
@@ -75,9 +76,13 @@ class EntryMaker {
   void AskPyTorch() {
     if (entry_->counted) return;
     const auto answer = Answer();
+    if (binding_.returns_list) {
+      TORCH_CHECK_NOT_IMPLEMENTED(answer, binding_.name(), " has no meta kernel");
+      entry_->targets.resize(answer->results.size(), entry_->targets.front());
+    }
     size_t next = 0;  // among the op's own results
     for (EntryTarget& target : entry_->targets) {
-      const bool answered = answer && target.is_return && next < answer->results.size();
+      const bool answered = answer && target.is_result && next < answer->results.size();
       if (!answered) {
         NoMeta(target);
         continue;
@@ -144,7 +149,9 @@ class EntryMaker {
   // The meta kernels are more lenient than the CPU's: what the CPU refuses is refused, and where
   // the two disagree on a result's dtype the CPU is right.
   void AskCpu() {
-    const std::string_view family = binding_.registered->family;
+    const lower::RegisteredRow& row = *binding_.registered;  // or the one it applies to each entry
+    const std::string_view family =
+        row.each < 0 ? row.family : lower::Registry::Get().row(row.each).family;
     const bool pointwise = IsOneOf(family, {"unary", "binary", "compare", "ternary", "activation"});
     const bool empty = std::any_of(call_.uses().begin(), call_.uses().end(),
                                    [](const TensorUse& use) { return use.tensor->numel() == 0; });

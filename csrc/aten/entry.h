@@ -18,7 +18,8 @@ namespace tpjrt::aten {
 struct EntryTarget {
   int use = -1;  // >= 0: new content of this use's storage
   bool is_return = false;
-  bool defined = true;  // false: left undefined (a gradient nobody asked for), or a number
+  bool is_result = true;  // as Target's
+  bool defined = true;    // false: left undefined (a gradient nobody asked for), or a number
   std::optional<int64_t> number;
   const exec::PhysicalType* type = nullptr;
   c10::ScalarType dtype = c10::ScalarType::Float;

@@ -8,7 +8,7 @@
 
 namespace tpjrt::aten {
 
-inline bool NeedsIndexArguments(const Binding& binding) { return binding.index_argument >= 0; }
+// For bindings with an index_argument.
 void PrepareIndexArguments(const Binding& binding, c10::Stack* stack);
 
 }  // namespace tpjrt::aten

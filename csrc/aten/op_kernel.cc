@@ -6,7 +6,6 @@
 #include "aten/errors.h"
 #include "aten/fallback.h"
 #include "aten/generator.h"
-#include "aten/index_arguments.h"
 #include "aten/scalars.h"
 #include "aten/storage.h"
 #include "exec/execute.h"
@@ -80,6 +79,14 @@ class RandomState {
   DrawState state_;
 };
 
+c10::Scalar NumberOf(const Call& call, const lower::Parameter& parameter) {
+  const c10::IValue& value = call.argument(static_cast<size_t>(parameter.argument));
+  const auto entry = static_cast<size_t>(parameter.entry);
+  if (value.isList() && !value.isIntList()) return value.toListRef()[entry].toScalar();
+  if (value.isIntList()) return value.toIntList().get(entry);
+  return value.toScalar();
+}
+
 void FillOperands(const Entry& entry, Call& call, int device, Scratch& scratch) {
   exec::ScalarCache& scalars = exec::Runtime::Get().scalars();
   RandomState random(call, entry);
@@ -92,8 +99,8 @@ void FillOperands(const Entry& entry, Call& call, int device, Scratch& scratch) 
         operand = OperandOf(parameter, call.uses()[static_cast<size_t>(parameter.input)], device);
         break;
       case Kind::kScalar: {
-        const c10::IValue& value = call.argument(static_cast<size_t>(parameter.argument));
-        const auto bits = ToBits(value.toScalar(), parameter.dtype, parameter.checked);
+        const c10::Scalar number = NumberOf(call, parameter);
+        const auto bits = ToBits(number, parameter.dtype, parameter.checked);
         operand.buffer = scalars.Get(bits, device);
         break;
       }
@@ -121,7 +128,7 @@ void OpKernel::operator()(const c10::OperatorHandle& /*op*/, c10::DispatchKeySet
 }
 
 void OpKernel::Run(c10::Stack* stack) {
-  if (NeedsIndexArguments(binding_)) PrepareIndexArguments(binding_, stack);
+  if (binding_.prepare != nullptr) binding_.prepare(binding_, stack);
   Entry* entry = nullptr;
   bool resized = false;
   for (;;) {
@@ -202,6 +209,12 @@ void OpKernel::Finish(const Entry& entry, Call& call, int device,
   }
   if (entry.report_type) ReportFaults(std::move(results.back()), device);
   torch::jit::drop(*stack, binding_.arguments.size());
+  if (binding_.returns_list) {
+    c10::List<at::Tensor> list;
+    for (c10::IValue& value : returns) list.push_back(std::move(value).toTensor());
+    stack->emplace_back(std::move(list));
+    return;
+  }
   for (c10::IValue& value : returns) stack->push_back(std::move(value));
 }
 

@@ -40,9 +40,9 @@ struct None {
   bool operator==(const None&) const = default;
 };
 
-using Argument =
-    std::variant<None, TensorArg, TensorList, Scalar, int64_t, bool, DType, std::string,
-                 std::vector<int64_t>, std::vector<bool>, std::vector<double>, GeneratorArg>;
+using Argument = std::variant<None, TensorArg, TensorList, Scalar, int64_t, bool, DType,
+                              std::string, std::vector<int64_t>, std::vector<bool>,
+                              std::vector<double>, std::vector<Scalar>, GeneratorArg>;
 
 struct TensorType {
   DType dtype = DType::kF32;

@@ -1,4 +1,7 @@
 // Arithmetic on two tensors with PyTorch's promotion.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 
@@ -58,23 +61,17 @@ Outcome Polynomial(Context& c) {
   return hlo::Convert(F(Wide(c, "x", compute), Wide(c, "n", compute)), type);
 }
 
-// --- add, sub: other is scaled by alpha, which costs nothing when it is 1.
+// --- add, sub: other is scaled by alpha, which costs nothing when it is 1 or left out.
 Value Scaled(Context& c, Value x, std::string_view factor) {
-  if (c.StaticDouble(factor) == 1.0) return x;
-  if (x.dtype() == DType::kBool) {
-    return hlo::And(x, hlo::Constant(x.builder(), x.dtype(), c.StaticDouble(factor), x.dims()));
-  }
-  const Value alpha =
-      IsInteger(x.dtype())
-          ? hlo::Convert(hlo::ConstantInt(x.builder(), DType::kI64, c.StaticInt(factor), x.dims()),
-                         x.dtype())  // wraps: alpha = -1 for uint8
-          : hlo::ConstantLike(x, c.StaticDouble(factor));
-  return x * alpha;
+  if (!c.Has(factor) || c.Is(factor, 1.0)) return x;
+  const Value alpha = Like(c.Scalar(factor, x.dtype()), x);  // wraps: alpha = -1 for uint8
+  return x.dtype() == DType::kBool ? hlo::And(x, alpha) : x * alpha;
 }
 
 template <BinaryFn F, bool kReversed>
 Outcome ScaledSum(Context& c) {
-  if (c.KindOf("alpha") == ScalarKind::kComplex) return Unsupported{"a complex alpha"};
+  const bool scales = c.Has("alpha");  // add.Scalar of a list has none
+  if (scales && c.KindOf("alpha") == ScalarKind::kComplex) return Unsupported{"a complex alpha"};
   const DType type = PromotedType(c);
   const Pair p = Operands(c, ComputeType(type));
   const Value y = kReversed ? F(p.b, Scaled(c, p.a, "alpha")) : F(p.a, Scaled(c, p.b, "alpha"));
@@ -172,7 +169,14 @@ Outcome PowScalarTensor(Context& c) {
   return hlo::Convert(Power(WideScalar(c, "self", compute), Wide(c, "exponent", compute)), type);
 }
 
-// The exponents for which PyTorch has a formula of its own.
+// The exponents for which PyTorch has a formula of its own, or an error.
+bool IsSpecialExponent(double exponent) {
+  constexpr double kFormulas[] = {0, 1, 2, 3, 0.5, -0.5};
+  const bool negative_whole = exponent < 0 && std::floor(exponent) == exponent;
+  return negative_whole ||
+         std::find(std::begin(kFormulas), std::end(kFormulas), exponent) != std::end(kFormulas);
+}
+
 Value StaticPower(Value x, double exponent) {
   if (exponent == 0.0) return hlo::ConstantLike(x, 1.0);
   if (exponent == 1.0) return x;
@@ -192,6 +196,9 @@ Outcome PowTensorScalar(Context& c) {
   if (c.KindOf("exponent") == ScalarKind::kComplex) return Unsupported{"a complex exponent"};
   const DType type = c.Promoted({"self", "exponent"});
   const Value x = Wide(c, "self", ComputeType(type));
+  if (!c.IsStatic("exponent")) {
+    return hlo::Convert(Power(x, Like(c.Scalar("exponent", x.dtype()), x)), type);
+  }
   if (IsInteger(type) && c.StaticInt("exponent") >= 0) {
     return StaticIntegerPower(x, c.StaticInt("exponent"));
   }
@@ -252,16 +259,20 @@ Outcome ShiftScalar(Context& c) {
   return F(Wide(c, "self", type), WideScalar(c, "other", type));
 }
 
-constexpr Traits kStaticAlpha{.static_scalars = "alpha"};
-constexpr Traits kStaticExponent{.static_scalars = "exponent"};
+bool IsOne(double value) { return value == 1; }
+
+constexpr Traits kAlpha{
+    .special_scalars = "alpha", .is_special = IsOne, .checked_scalars = "alpha"};
+constexpr Traits kExponent{
+    .special_scalars = "exponent", .is_special = IsSpecialExponent, .checked_scalars = "exponent"};
 
 constexpr Row kRows[] = {
     {"add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", ScaledSum<Add, false>,
-     kStaticAlpha},
+     kAlpha},
     {"sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     ScaledSum<Subtract, false>, kStaticAlpha},
+     ScaledSum<Subtract, false>, kAlpha},
     {"rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     ScaledSum<Subtract, true>, kStaticAlpha},
+     ScaledSum<Subtract, true>, kAlpha},
     {"mul.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<Multiply>},
     {"div.Tensor(Tensor self, Tensor other) -> Tensor", Floating<Divide>},
     {"div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", DivideRounded},
@@ -271,7 +282,7 @@ constexpr Row kRows[] = {
     {"fmod.Tensor(Tensor self, Tensor other) -> Tensor", Promoted<TruncatedRemainder>},
     {"pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", PowTensorTensor},
     {"pow.Scalar(Scalar self, Tensor exponent) -> Tensor", PowScalarTensor},
-    {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", PowTensorScalar, kStaticExponent},
+    {"pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", PowTensorScalar, kExponent},
 
     {"maximum(Tensor self, Tensor other) -> Tensor", Exact<hlo::Max>},
     {"minimum(Tensor self, Tensor other) -> Tensor", Exact<hlo::Min>},

@@ -45,10 +45,19 @@ class Context {
   // A run-time input, rank 0, converted on the host to dtype: changing the number compiles nothing.
   // Not for rows that list the argument as static.
   virtual Value Scalar(std::string_view name, DType dtype) = 0;
+  // The same for one entry of an int[] or Scalar[] that the row lists as run-time.
+  virtual Value ScalarAt(std::string_view name, size_t entry, DType dtype) = 0;
   virtual ScalarKind KindOf(std::string_view name) = 0;
-  // The number itself; only for arguments that the row lists as static.
+  // Whether the number is part of the program: always where the row lists it as static and in
+  // captured graphs, for special values where the row lists it as special.
+  virtual bool IsStatic(std::string_view name) = 0;
+  // The number itself; only where it is static.
   virtual double StaticDouble(std::string_view name) = 0;
   virtual int64_t StaticInt(std::string_view name) = 0;
+  // Whether the number is known to be `value`.
+  bool Is(std::string_view name, double value) {
+    return IsStatic(name) && StaticDouble(name) == value;
+  }
 
   // --- Static arguments (int, int[], bool, dtype, str): part of the program's key.
   virtual int64_t Int(std::string_view name) = 0;

@@ -19,18 +19,14 @@ Outcome Zero(Context& c) {
 // 0, 1, 2, ... with the result's dims (rank 1).
 Value Steps(Context& c, DType dtype) { return hlo::Iota(c.builder(), dtype, c.Result().dims, 0); }
 
-// PyTorch computes ranges of integers in int64.
+// PyTorch computes ranges of integers in int64. The size is the result's: the glue has resized it.
 Outcome Range(Context& c) {
   const DType type = c.Result().dtype;
   const DType compute = IsInteger(type) ? DType::kI64 : ComputeType(type);
   if (c.Result().dims.size() != 1) return Unsupported{"a range that is not a vector"};
   const Value index = Steps(c, compute);
-  if (IsInteger(type)) {
-    const Value start = hlo::ConstantInt(c.builder(), compute, c.StaticInt("start"), index.dims());
-    const Value step = hlo::ConstantInt(c.builder(), compute, c.StaticInt("step"), index.dims());
-    return hlo::Convert(start + index * step, type);
-  }
-  return hlo::Convert(index * c.StaticDouble("step") + c.StaticDouble("start"), type);
+  const Value start = WideScalar(c, "start", compute);
+  return hlo::Convert(index * WideScalar(c, "step", compute) + start, type);
 }
 
 // Steps from both ends, so that both ends are met exactly.
@@ -95,17 +91,13 @@ Outcome TriangleIndices(Context& c) {
   return hlo::ConstantList(c.builder(), c.Result().dtype, row_list, c.Result().dims);
 }
 
-// The size of a range depends on these numbers.
-constexpr Traits kStaticRange{.static_scalars = "start,end,step"};
-
 constexpr Row kRows[] = {
     {"fill.Scalar(Tensor self, Scalar value) -> Tensor", FillScalar, {.checked_scalars = "value"}},
     {"fill.Tensor(Tensor self, Tensor value) -> Tensor", FillTensor},
     {"zero(Tensor self) -> Tensor", Zero},
     {"arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
-     Range, kStaticRange},
-    {"range.out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)", Range,
-     kStaticRange},
+     Range},
+    {"range.out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)", Range},
     {"linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
      Linspace},
     {"logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> "

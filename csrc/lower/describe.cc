@@ -38,6 +38,14 @@ struct Printer {
   void operator()(DType dtype) { out << Name(dtype); }
   void operator()(const std::string& text) { out << '"' << text << '"'; }
   void operator()(const ir::GeneratorArg&) { out << "generator"; }
+  void operator()(const std::vector<ir::Scalar>& list) {
+    out << "[";
+    for (size_t i = 0; i < list.size(); ++i) {
+      out << (i ? ", " : "");
+      (*this)(list[i]);
+    }
+    out << "]";
+  }
   template <typename T>
   void operator()(const std::vector<T>& list) {
     out << "[";

@@ -32,9 +32,10 @@ std::span<const Row> ScatterRows();    // scatter.cc: scatter, index_put, index_
 std::span<const Row> RandomRows();     // random.cc: uniform, normal, bernoulli, dropout, randperm
 std::span<const Row> LinalgRows();     // linalg.cc: cholesky, triangular solve, inverse
 std::span<const Row> ComplexRows();    // complex.cc: complex, polar, angle, view_as pieces
-std::span<const Row> OptimizerRows();  // optimizer.cc: fused and foreach steps
+std::span<const Row> OptimizerRows();  // optimizer.cc: fused steps
 std::span<const Row> DistanceRows();   // distance.cc: cdist, pdist, renorm
 std::span<const Row> ViewRows();       // view_ops.cc: view, slice, select, ... in captured graphs
-std::span<const Row> FactoryRows();    // factory.cc: full, arange, rand, ... in captured graphs
+std::span<const Row> FactoryRows();
+std::span<const Row> ForeachRows();  // factory.cc: full, arange, rand, ... in captured graphs
 
 }  // namespace tpjrt::lower

@@ -1,191 +1,105 @@
-#include "lower/foreach.h"
-
-#include "base/error.h"
-#include "hlo/elementwise.h"
-#include "hlo/shape.h"
-#include "lower/reducing.h"
+// The `_foreach` ops that optimizers and gradient clipping use: a whole parameter list in one
+// program instead of one small program per parameter. Each applies an op that has a row of its own.
+#include "lower/families.h"
 
 namespace tpjrt::lower {
 namespace {
 
-using Values = std::vector<Value>;
-// The new value of one element of the list; operands have its dims and compute type.
-using Step = Value (*)(Value self, std::span<const Value> operands);
-
-Value Add(Value x, std::span<const Value> o) { return x + o[0] * o[1]; }
-Value Sub(Value x, std::span<const Value> o) { return x - o[0] * o[1]; }
-Value AddNumber(Value x, std::span<const Value> o) { return x + o[0]; }
-Value SubNumber(Value x, std::span<const Value> o) { return x - o[0]; }
-Value Mul(Value x, std::span<const Value> o) { return x * o[0]; }
-Value Div(Value x, std::span<const Value> o) { return x / o[0]; }
-Value Maximum(Value x, std::span<const Value> o) { return hlo::Max(x, o[0]); }
-Value Minimum(Value x, std::span<const Value> o) { return hlo::Min(x, o[0]); }
-Value AddCMul(Value x, std::span<const Value> o) { return x + o[2] * (o[0] * o[1]); }
-Value AddCDiv(Value x, std::span<const Value> o) { return x + o[2] * (o[0] / o[1]); }
-Value Sqrt(Value x, std::span<const Value>) { return hlo::Sqrt(x); }
-Value Neg(Value x, std::span<const Value>) { return -x; }
-Value Reciprocal(Value x, std::span<const Value>) { return 1.0 / x; }
-Value Zero(Value x, std::span<const Value>) { return hlo::ZerosLike(x); }
-// PyTorch's lerp: from the nearer end.
-Value Lerp(Value x, std::span<const Value> o) {
-  Value d = o[0] - x;
-  return hlo::Select(hlo::Lt(hlo::Abs(o[1]), 0.5), x + o[1] * d, o[0] - d * (1.0 - o[1]));
+constexpr Row Each(std::string_view schema, std::string_view each) {
+  return {schema, nullptr, {.each = each}};
 }
 
-enum class Source { kList, kNumber, kTensor };
-struct Operand {
-  std::string_view name;
-  Source source;
-};
-
-// What every element of the list needs of one operand.
-class OperandValues {
- public:
-  OperandValues(Context& c, const Operand& operand) : c_(c), operand_(operand) {
-    if (operand.source == Source::kList) list_ = c.TensorList(operand.name);
-  }
-  bool Fits(const Values& self) const {
-    return operand_.source != Source::kList || list_.size() == self.size();
-  }
-  // False where the result would not be computed in self's type.
-  bool Keeps(DType dtype) const {
-    if (operand_.source == Source::kNumber) {
-      const ScalarKind kind = c_.KindOf(operand_.name);
-      return kind != ScalarKind::kComplex && (IsFloat(dtype) || kind != ScalarKind::kFloat);
-    }
-    if (operand_.source == Source::kTensor) {
-      const Type type = c_.TensorType(operand_.name);
-      return type.dtype == dtype || (type.rank() == 0 && IsFloat(dtype) && IsFloat(type.dtype));
-    }
-    for (Value x : list_) {
-      if (x.dtype() != dtype) return false;
-    }
-    return true;
-  }
-  Value At(size_t i, Value self) const {
-    switch (operand_.source) {
-      case Source::kList:
-        return hlo::BroadcastTo(hlo::Convert(list_[i], self.dtype()), self.dims());
-      case Source::kNumber:
-        return Splat(c_.Scalar(operand_.name, self.dtype()), self.dims());
-      case Source::kTensor:
-        return hlo::BroadcastTo(c_.TensorAs(operand_.name, self.dtype()), self.dims());
-    }
-    Fail(ErrorCode::kInternal, "unknown foreach operand");
-  }
-
- private:
-  Context& c_;
-  Operand operand_;
-  Values list_;
-};
-
-Outcome ForEach(Context& c, Step step, std::initializer_list<Operand> operands) {
-  const Values self = c.TensorList("self");
-  Values results;
-  std::vector<OperandValues> sources;
-  for (const Operand& operand : operands) {
-    sources.emplace_back(c, operand);
-    Require(sources.back().Fits(self), "a foreach op needs lists of one length: '", operand.name,
-            "' does not have the ", self.size(), " tensors of 'self'");
-  }
-  for (size_t i = 0; i < self.size(); ++i) {
-    const DType dtype = self[i].dtype();
-    Value x = hlo::Convert(self[i], ComputeType(dtype));
-    Values values;
-    for (const OperandValues& source : sources) {
-      if (!source.Keeps(dtype)) return Unsupported{"a foreach op over tensors of mixed dtypes"};
-      values.push_back(source.At(i, x));
-    }
-    results.push_back(hlo::Convert(step(x, values), dtype));
-  }
-  return results;
-}
-
-template <Step kStep>
-Outcome Unary(Context& c) {
-  return ForEach(c, kStep, {});
-}
-template <Step kStep>
-Outcome WithNumber(Context& c) {
-  return ForEach(c, kStep, {{"scalar", Source::kNumber}});
-}
-template <Step kStep>
-Outcome WithList(Context& c) {
-  return ForEach(c, kStep, {{"other", Source::kList}});
-}
-template <Step kStep>
-Outcome WithScaledList(Context& c) {
-  return ForEach(c, kStep, {{"other", Source::kList}, {"alpha", Source::kNumber}});
-}
-template <Step kStep>
-Outcome WithTensor(Context& c) {
-  return ForEach(c, kStep, {{"other", Source::kTensor}});
-}
-template <Step kStep>
-Outcome WithProduct(Context& c) {
-  return ForEach(
-      c, kStep,
-      {{"tensor1", Source::kList}, {"tensor2", Source::kList}, {"value", Source::kNumber}});
-}
-Outcome LerpByNumber(Context& c) {
-  return ForEach(c, Lerp, {{"tensors1", Source::kList}, {"weight", Source::kNumber}});
-}
-Outcome LerpByList(Context& c) {
-  return ForEach(c, Lerp, {{"tensors1", Source::kList}, {"weights", Source::kList}});
-}
-
-// True division and roots of integers change the dtype, which an in-place op refuses: only floats.
-template <LowerFn kLower>
-Outcome OfFloats(Context& c) {
-  for (Value x : c.TensorList("self")) {
-    if (!IsFloat(x.dtype())) return Unsupported{"a foreach op that needs floating point"};
-  }
-  return kLower(c);
-}
-
-Outcome Copy(Context& c) {
-  const Values self = c.TensorList("self"), src = c.TensorList("src");
-  Require(src.size() == self.size(), "_foreach_copy_ needs lists of one length");
-  Values results;
-  for (size_t i = 0; i < self.size(); ++i) {
-    results.push_back(hlo::BroadcastTo(hlo::Convert(src[i], self[i].dtype()), self[i].dims()));
-  }
-  return results;
-}
-
-const Row kRows[] = {
-    {"_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", WithNumber<AddNumber>},
-    {"_foreach_add_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()",
-     WithScaledList<Add>},
-    {"_foreach_sub_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", WithNumber<SubNumber>},
-    {"_foreach_sub_.List(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()",
-     WithScaledList<Sub>},
-    {"_foreach_mul_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", WithNumber<Mul>},
-    {"_foreach_mul_.List(Tensor(a!)[] self, Tensor[] other) -> ()", WithList<Mul>},
-    {"_foreach_mul_.Tensor(Tensor(a!)[] self, Tensor other) -> ()", WithTensor<Mul>},
-    {"_foreach_div_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", OfFloats<WithNumber<Div>>},
-    {"_foreach_div_.List(Tensor(a!)[] self, Tensor[] other) -> ()", OfFloats<WithList<Div>>},
-    {"_foreach_div_.Tensor(Tensor(a!)[] self, Tensor other) -> ()", OfFloats<WithTensor<Div>>},
-    {"_foreach_maximum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", WithList<Maximum>},
-    {"_foreach_minimum_.List(Tensor(a!)[] self, Tensor[] other) -> ()", WithList<Minimum>},
-    {"_foreach_clamp_min_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", WithNumber<Maximum>},
-    {"_foreach_clamp_max_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()", WithNumber<Minimum>},
-    {"_foreach_addcmul_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
-     "value=1) -> ()",
-     WithProduct<AddCMul>},
-    {"_foreach_addcdiv_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
-     "value=1) -> ()",
-     OfFloats<WithProduct<AddCDiv>>},
-    {"_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> ()",
-     OfFloats<LerpByNumber>},
-    {"_foreach_lerp_.List(Tensor(a!)[] self, Tensor[] tensors1, Tensor[] weights) -> ()",
-     OfFloats<LerpByList>},
-    {"_foreach_sqrt_(Tensor(a!)[] self) -> ()", OfFloats<Unary<Sqrt>>},
-    {"_foreach_reciprocal_(Tensor(a!)[] self) -> ()", OfFloats<Unary<Reciprocal>>},
-    {"_foreach_neg_(Tensor(a!)[] self) -> ()", OfFloats<Unary<Neg>>},
-    {"_foreach_zero_(Tensor(a!)[] self) -> ()", Unary<Zero>},
-    {"_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()", Copy},
+constexpr Row kRows[] = {
+    Each("_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "add.Tensor"),
+    Each("_foreach_add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]",
+         "add.Tensor"),
+    Each("_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "add.Tensor"),
+    Each("_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]",
+         "add.Tensor"),
+    Each("_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "sub.Tensor"),
+    Each("_foreach_sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]",
+         "sub.Tensor"),
+    Each("_foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "sub.Tensor"),
+    Each("_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "mul.Tensor"),
+    Each("_foreach_mul.List(Tensor[] self, Tensor[] other) -> Tensor[]", "mul.Tensor"),
+    Each("_foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "mul.Tensor"),
+    Each("_foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]", "mul.Tensor"),
+    Each("_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "div.Tensor"),
+    Each("_foreach_div.List(Tensor[] self, Tensor[] other) -> Tensor[]", "div.Tensor"),
+    Each("_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "div.Tensor"),
+    Each("_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]", "div.Tensor"),
+    Each("_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "clamp_min"),
+    Each("_foreach_clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]", "clamp_min.Tensor"),
+    Each("_foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "clamp_min"),
+    Each("_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "clamp_max"),
+    Each("_foreach_clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]", "clamp_max.Tensor"),
+    Each("_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "clamp_max"),
+    Each("_foreach_maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "clamp_min"),
+    Each("_foreach_maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]", "clamp_min.Tensor"),
+    Each("_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "clamp_min"),
+    Each("_foreach_minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "clamp_max"),
+    Each("_foreach_minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]", "clamp_max.Tensor"),
+    Each("_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "clamp_max"),
+    Each("_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
+         "value=1) -> Tensor[]",
+         "addcmul"),
+    Each("_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] "
+         "scalars) -> Tensor[]",
+         "addcmul"),
+    Each("_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
+         "value=1) -> Tensor[]",
+         "addcdiv"),
+    Each("_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] "
+         "scalars) -> Tensor[]",
+         "addcdiv"),
+    Each("_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]",
+         "lerp.Scalar"),
+    Each("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]",
+         "lerp.Tensor"),
+    Each("_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]",
+         "lerp.Scalar"),
+    Each("_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]", "pow.Tensor_Scalar"),
+    Each("_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]", "pow.Tensor_Tensor"),
+    Each("_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]",
+         "pow.Tensor_Scalar"),
+    Each("_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]", "pow.Scalar"),
+    Each("_foreach_abs(Tensor[] self) -> Tensor[]", "abs"),
+    Each("_foreach_acos(Tensor[] self) -> Tensor[]", "acos"),
+    Each("_foreach_asin(Tensor[] self) -> Tensor[]", "asin"),
+    Each("_foreach_atan(Tensor[] self) -> Tensor[]", "atan"),
+    Each("_foreach_ceil(Tensor[] self) -> Tensor[]", "ceil"),
+    Each("_foreach_cos(Tensor[] self) -> Tensor[]", "cos"),
+    Each("_foreach_cosh(Tensor[] self) -> Tensor[]", "cosh"),
+    Each("_foreach_erf(Tensor[] self) -> Tensor[]", "erf"),
+    Each("_foreach_erfc(Tensor[] self) -> Tensor[]", "erfc"),
+    Each("_foreach_exp(Tensor[] self) -> Tensor[]", "exp"),
+    Each("_foreach_expm1(Tensor[] self) -> Tensor[]", "expm1"),
+    Each("_foreach_floor(Tensor[] self) -> Tensor[]", "floor"),
+    Each("_foreach_frac(Tensor[] self) -> Tensor[]", "frac"),
+    Each("_foreach_lgamma(Tensor[] self) -> Tensor[]", "lgamma"),
+    Each("_foreach_log(Tensor[] self) -> Tensor[]", "log"),
+    Each("_foreach_log10(Tensor[] self) -> Tensor[]", "log10"),
+    Each("_foreach_log1p(Tensor[] self) -> Tensor[]", "log1p"),
+    Each("_foreach_log2(Tensor[] self) -> Tensor[]", "log2"),
+    Each("_foreach_neg(Tensor[] self) -> Tensor[]", "neg"),
+    Each("_foreach_reciprocal(Tensor[] self) -> Tensor[]", "reciprocal"),
+    Each("_foreach_round(Tensor[] self) -> Tensor[]", "round"),
+    Each("_foreach_rsqrt(Tensor[] self) -> Tensor[]", "rsqrt"),
+    Each("_foreach_sigmoid(Tensor[] self) -> Tensor[]", "sigmoid"),
+    Each("_foreach_sign(Tensor[] self) -> Tensor[]", "sign"),
+    Each("_foreach_sin(Tensor[] self) -> Tensor[]", "sin"),
+    Each("_foreach_sinh(Tensor[] self) -> Tensor[]", "sinh"),
+    Each("_foreach_sqrt(Tensor[] self) -> Tensor[]", "sqrt"),
+    Each("_foreach_tan(Tensor[] self) -> Tensor[]", "tan"),
+    Each("_foreach_tanh(Tensor[] self) -> Tensor[]", "tanh"),
+    Each("_foreach_trunc(Tensor[] self) -> Tensor[]", "trunc"),
+    Each("_foreach_max(Tensor[] self) -> Tensor[]", "max"),
+    Each("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]",
+         "norm.ScalarOpt_dtype"),
+    Each("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", "clone"),
+    Each("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[] self_out",
+         "copy"),
+    Each("_foreach_zero(Tensor[] self) -> Tensor[] self_out", "zero"),
 };
 
 }  // namespace

@@ -93,6 +93,39 @@ void CallFunction(const ir::Node& node, ProgramInputs& inputs) {
   }
 }
 
+// The arguments and the result of entry `i` of a row that is applied to lists.
+ir::Node EntryOf(const ir::Node& node, const RegisteredRow& row, size_t i) {
+  ir::Node entry;
+  entry.row = row.each;
+  for (const ir::Argument& argument : node.arguments) {
+    if (const auto* list = std::get_if<ir::TensorList>(&argument)) {
+      entry.arguments.emplace_back(ir::TensorArg{list->values.at(i)});
+    } else if (const auto* numbers = std::get_if<std::vector<ir::Scalar>>(&argument)) {
+      entry.arguments.emplace_back(numbers->at(i));
+    } else {
+      entry.arguments.push_back(argument);
+    }
+  }
+  const size_t count = Registry::Get().row(row.each).schema.arguments.size();
+  entry.arguments.resize(count, ir::None());
+  entry.results.push_back(node.results.at(i));
+  return entry;
+}
+
+// Lowers one node by its row's function; false and the reason when its case is not supported.
+bool LowerOne(const RegisteredRow& row, const ir::Node& node, bool exact, NodeContext& context,
+              ProgramInputs& inputs, std::string* reason) {
+  RequireOneDtype(node, row, inputs);
+  const Outcome outcome = Lowered(row, context);
+  if (!outcome.ok()) {
+    *reason = outcome.reason();
+    return false;
+  }
+  CheckResults(row, node, outcome, exact);
+  for (const Value& value : outcome.values()) inputs.SetResult(value);
+  return true;
+}
+
 // The node's results become values; false and the reason when its case is not supported.
 bool AddNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::string* reason) {
   const ir::Node& node = graph.nodes[static_cast<size_t>(index)];
@@ -102,15 +135,16 @@ bool AddNode(const ir::Graph& graph, int index, ProgramInputs& inputs, std::stri
     return true;
   }
   const RegisteredRow& row = Registry::Get().row(node.row);
-  RequireOneDtype(node, row, inputs);
-  NodeContext context(graph, index, inputs);
-  const Outcome outcome = Lowered(row, context);
-  if (!outcome.ok()) {
-    *reason = outcome.reason();
-    return false;
+  if (row.each < 0) {
+    NodeContext context(graph, index, inputs);
+    return LowerOne(row, node, graph.captured, context, inputs, reason);
   }
-  CheckResults(row, node, outcome, graph.captured);
-  for (const Value& value : outcome.values()) inputs.SetResult(value);
+  const RegisteredRow& each = Registry::Get().row(row.each);
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const ir::Node entry = EntryOf(node, row, i);
+    NodeContext context(graph, index, entry, static_cast<int>(i), inputs);
+    if (!LowerOne(each, entry, graph.captured, context, inputs, reason)) return false;
+  }
   return true;
 }
 

@@ -28,6 +28,7 @@ struct Parameter {
   int input = -1;
   int node = -1;
   int argument = -1;
+  int entry = 0;  // kScalar: of a list of numbers
   DType dtype = DType::kF32;
   bool checked = false;  // kScalar: the number must fit dtype
   // kBuffer: the result whose new content replaces this buffer's, so the buffer may be donated.

@@ -10,19 +10,12 @@ namespace {
 
 using hlo::DotDims;
 
-Value Splat(Context& c, std::string_view name, DType dtype, const Dims& dims) {
-  if (IsFloat(dtype) || IsComplex(dtype)) {
-    return hlo::Constant(c.builder(), dtype, c.StaticDouble(name), dims);
-  }
-  if (dtype == DType::kBool) {
-    return hlo::ConstantInt(c.builder(), dtype, c.StaticDouble(name) != 0, dims);
-  }
-  return hlo::ConstantInt(c.builder(), dtype, c.StaticInt(name), dims);
-}
-
 Value Scaled(Context& c, std::string_view name, Value x) {
-  if (c.StaticDouble(name) == 1) return x;
-  return x * Splat(c, name, x.dtype(), x.dims());
+  if (c.Is(name, 1)) return x;
+  // An integer has to fit the result, not the wider type that products are summed in.
+  const DType dtype = IsInteger(c.Result().dtype) ? c.Result().dtype : x.dtype();
+  const Value factor = hlo::Convert(c.Scalar(name, dtype), x.dtype());
+  return x * hlo::BroadcastTo(factor, x.dims());
 }
 
 bool HasComplexFactor(Context& c) {
@@ -32,7 +25,7 @@ bool HasComplexFactor(Context& c) {
 // beta * self + alpha * product in the product's type. beta == 0 ignores self, NaN and all.
 Value Combined(Context& c, Value product) {
   Value result = Scaled(c, "alpha", product);
-  if (c.StaticDouble("beta") == 0) return result;
+  if (c.Is("beta", 0)) return result;
   Value self = hlo::BroadcastTo(c.TensorAs("self", product.dtype()), product.dims());
   return Scaled(c, "beta", self) + result;
 }
@@ -101,8 +94,12 @@ Outcome AddmmActivation(Context& c) {
 Outcome IntMm(Context& c) { return Contract(c.Tensor("self"), c.Tensor("mat2"), kMatMul); }
 
 constexpr Traits Same(std::string_view arguments) { return {.same_dtype = arguments}; }
+bool IsZeroOrOne(double value) { return value == 0 || value == 1; }
 constexpr Traits Factors(std::string_view arguments) {
-  return {.static_scalars = "beta,alpha", .same_dtype = arguments};
+  return {.special_scalars = "beta,alpha",
+          .is_special = IsZeroOrOne,
+          .checked_scalars = "beta,alpha",
+          .same_dtype = arguments};
 }
 
 const Row kRows[] = {

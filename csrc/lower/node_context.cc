@@ -37,6 +37,26 @@ Value ConstantOf(hlo::Builder& b, const ir::Scalar& scalar, DType dtype) {
       scalar.value);
 }
 
+// The number, without an imaginary part.
+double ToDouble(const ir::Scalar& scalar) {
+  return std::visit(
+      [](auto value) -> double {
+        if constexpr (std::is_same_v<decltype(value), std::complex<double>>) {
+          return value.real();
+        } else {
+          return static_cast<double>(value);
+        }
+      },
+      scalar.value);
+}
+
+// Which entry of the node's own argument the number of entry `entry` is: one number serves all.
+int EntryOfNode(const ir::Graph& graph, int node, int argument, int entry) {
+  const ir::Node& own = graph.nodes[static_cast<size_t>(node)];
+  const ir::Argument& number = own.arguments[static_cast<size_t>(argument)];
+  return std::holds_alternative<std::vector<ir::Scalar>>(number) ? entry : 0;
+}
+
 // The type of a Python number as a tensor.
 DType TypeOfNumber(const ir::Scalar& scalar) {
   constexpr DType kTypes[] = {DType::kBool, DType::kI64, DType::kF64, DType::kC128};
@@ -46,10 +66,15 @@ DType TypeOfNumber(const ir::Scalar& scalar) {
 }  // namespace
 
 NodeContext::NodeContext(const ir::Graph& graph, int node, ProgramInputs& inputs)
+    : NodeContext(graph, node, graph.nodes[static_cast<size_t>(node)], 0, inputs) {}
+
+NodeContext::NodeContext(const ir::Graph& graph, int node, const ir::Node& entry_node, int entry,
+                         ProgramInputs& inputs)
     : graph_(graph),
-      node_(graph.nodes[static_cast<size_t>(node)]),
+      node_(entry_node),
       node_index_(node),
-      row_(Registry::Get().row(node_.row)),
+      entry_(entry),
+      row_(Registry::Get().row(entry_node.row)),
       inputs_(inputs) {
   Check(node_.arguments.size() == row_.schema.arguments.size(), row_.schema.FullName(), " got ",
         node_.arguments.size(), " arguments, its schema has ", row_.schema.arguments.size());
@@ -82,15 +107,23 @@ bool NodeContext::Has(std::string_view name) {
   return !std::holds_alternative<ir::None>(ArgumentNamed(name));
 }
 
+// A number in the place of a tensor.
+Value NodeContext::Number(std::string_view name, const ir::Scalar& number, DType dtype) {
+  if (graph_.captured) return ConstantOf(builder(), number, dtype);
+  const int index = IndexOf(name);
+  return inputs_.Scalar(node_index_, index, EntryOfNode(graph_, node_index_, index, entry_), dtype,
+                        false);
+}
+
 Value NodeContext::Tensor(std::string_view name) {
   if (const ir::Scalar* number = NumberNamed(name)) {
-    return ConstantOf(builder(), *number, TypeOfNumber(*number));
+    return Number(name, *number, TypeOfNumber(*number));
   }
   return inputs_.Get(Get<ir::TensorArg>(name, "a tensor").value);
 }
 
 Value NodeContext::TensorAs(std::string_view name, DType dtype) {
-  if (const ir::Scalar* number = NumberNamed(name)) return ConstantOf(builder(), *number, dtype);
+  if (const ir::Scalar* number = NumberNamed(name)) return Number(name, *number, dtype);
   return inputs_.GetAs(Get<ir::TensorArg>(name, "a tensor").value, dtype);
 }
 
@@ -115,40 +148,57 @@ std::vector<Value> NodeContext::TensorListAs(std::string_view name, DType dtype)
   return values;
 }
 
-const ir::Scalar& NodeContext::ScalarNamed(std::string_view name) const {
+ir::Scalar NodeContext::ScalarNamed(std::string_view name) const {
+  if (const auto* whole = std::get_if<int64_t>(&ArgumentNamed(name))) return {*whole};
   return Get<ir::Scalar>(name, "a scalar");
 }
 
-Value NodeContext::Scalar(std::string_view name, DType dtype) {
-  const ir::Scalar& scalar = ScalarNamed(name);
-  const auto index = static_cast<size_t>(IndexOf(name));
-  Check(!row_.static_scalar[index], "lowering of ", row_.schema.FullName(), " reads '", name,
-        "' at run time although its row lists it as static");
+ir::Scalar NodeContext::EntryOf(std::string_view name, size_t entry) const {
+  if (const auto* ints = std::get_if<std::vector<int64_t>>(&ArgumentNamed(name))) {
+    return {ints->at(entry)};
+  }
+  return Get<std::vector<ir::Scalar>>(name, "Scalar[]").at(entry);
+}
+
+Value NodeContext::RuntimeScalar(std::string_view name, int entry, const ir::Scalar& scalar,
+                                 DType dtype) {
   if (graph_.captured) return ConstantOf(builder(), scalar, dtype);
-  return inputs_.Scalar(node_index_, static_cast<int>(index), dtype, row_.checked_scalar[index]);
+  const auto index = static_cast<size_t>(IndexOf(name));
+  const ArgType kind = row_.schema.arguments[index].kind;
+  const bool number = kind == ArgType::kScalar || kind == ArgType::kFloat;
+  Check(number ? !row_.static_scalar[index] : row_.runtime_number[index], "lowering of ",
+        row_.schema.FullName(), " reads '", name, "' at run time although its row makes it static");
+  return inputs_.Scalar(node_index_, static_cast<int>(index), entry, dtype,
+                        row_.checked_scalar[index]);
+}
+
+Value NodeContext::Scalar(std::string_view name, DType dtype) {
+  const int entry = EntryOfNode(graph_, node_index_, IndexOf(name), entry_);
+  return RuntimeScalar(name, entry, ScalarNamed(name), dtype);
+}
+
+Value NodeContext::ScalarAt(std::string_view name, size_t entry, DType dtype) {
+  return RuntimeScalar(name, static_cast<int>(entry), EntryOf(name, entry), dtype);
 }
 
 ScalarKind NodeContext::KindOf(std::string_view name) {
   return static_cast<ScalarKind>(ScalarNamed(name).value.index());
 }
 
+bool NodeContext::IsStatic(std::string_view name) {
+  const auto index = static_cast<size_t>(IndexOf(name));
+  return graph_.captured || row_.IsStatic(index, ToDouble(ScalarNamed(name)));
+}
+
 double NodeContext::StaticDouble(std::string_view name) {
-  Check(row_.static_scalar[static_cast<size_t>(IndexOf(name))], "lowering of ",
-        row_.schema.FullName(), " reads the number '", name,
-        "' that its row does not list as static");
-  return std::visit(
-      [](auto value) -> double {
-        if constexpr (std::is_same_v<decltype(value), std::complex<double>>) {
-          return value.real();
-        } else {
-          return static_cast<double>(value);
-        }
-      },
-      ScalarNamed(name).value);
+  Check(IsStatic(name), "lowering of ", row_.schema.FullName(), " reads the number '", name,
+        "' that is not static");
+  return ToDouble(ScalarNamed(name));
 }
 
 int64_t NodeContext::StaticInt(std::string_view name) {
-  if (const auto* value = std::get_if<int64_t>(&ScalarNamed(name).value)) return *value;
+  const ir::Scalar scalar = ScalarNamed(name);
+  if (const auto* value = std::get_if<int64_t>(&scalar.value)) return *value;
   return static_cast<int64_t>(StaticDouble(name));
 }
 

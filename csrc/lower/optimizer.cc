@@ -7,7 +7,6 @@
 #include "hlo/elementwise.h"
 #include "hlo/shape.h"
 #include "lower/families.h"
-#include "lower/foreach.h"
 #include "lower/reducing.h"
 
 namespace tpjrt::lower {
@@ -266,14 +265,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> OptimizerRows() {
-  static const std::vector<Row> rows = [] {
-    std::vector<Row> all(std::begin(kRows), std::end(kRows));
-    const std::span<const Row> foreach = ForeachRows();
-    all.insert(all.end(), foreach.begin(), foreach.end());
-    return all;
-  }();
-  return rows;
-}
+std::span<const Row> OptimizerRows() { return kRows; }
 
 }  // namespace tpjrt::lower

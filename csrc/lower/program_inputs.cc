@@ -27,7 +27,7 @@ Value ProgramInputs::Add(const Parameter& parameter, const hlo::Dims& dims) {
   Require(!is_region_, "random numbers inside a control flow region are not supported");
   const auto key =
       std::make_tuple(static_cast<int>(parameter.kind), parameter.input, parameter.node,
-                      parameter.argument, static_cast<int>(parameter.dtype));
+                      parameter.argument, parameter.entry, static_cast<int>(parameter.dtype));
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
   const Value value = builder_.Parameter(hlo::Type{parameter.dtype, dims});
   parameters_.push_back(parameter);
@@ -47,8 +47,9 @@ Value ProgramInputs::Offset(int input) {
   return Add(Parameter{.kind = Kind::kOffset, .input = input, .dtype = DType::kI64}, {});
 }
 
-Value ProgramInputs::Scalar(int node, int argument, DType dtype, bool checked) {
-  Parameter parameter{.kind = Kind::kScalar, .node = node, .argument = argument, .dtype = dtype};
+Value ProgramInputs::Scalar(int node, int argument, int entry, DType dtype, bool checked) {
+  Parameter parameter{.kind = Kind::kScalar, .node = node, .argument = argument, .entry = entry};
+  parameter.dtype = dtype;
   parameter.checked = checked;
   return Add(parameter, {});
 }

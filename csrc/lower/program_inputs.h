@@ -32,8 +32,8 @@ class ProgramInputs {
   // The raw buffer and offset of a graph input.
   hlo::Value Buffer(int input);
   hlo::Value Offset(int input);
-  // A rank-0 parameter for a scalar argument.
-  hlo::Value Scalar(int node, int argument, DType dtype, bool checked);
+  // A rank-0 parameter for a scalar argument, or for one entry of a list of them.
+  hlo::Value Scalar(int node, int argument, int entry, DType dtype, bool checked);
   hlo::Value RandomState(int node, Parameter::Kind kind);
 
  private:
@@ -44,7 +44,7 @@ class ProgramInputs {
   hlo::Builder& builder_;
   std::vector<Parameter> parameters_;
   std::vector<hlo::Value> results_;
-  std::map<std::tuple<int, int, int, int, int>, hlo::Value> made_;
+  std::map<std::tuple<int, int, int, int, int, int>, hlo::Value> made_;
   std::map<ir::ValueId, hlo::Value> logical_;
   std::vector<hlo::Value> bound_;
   bool is_region_ = false;

@@ -139,6 +139,8 @@ Outcome DropoutBackward(Context& c) {
 // Words of the stream per element: float64 takes two per uniform number.
 constexpr Traits kOneNumber{.draws_per_element = 2};
 constexpr Traits kTwoNumbers{.draws_per_element = 4};
+constexpr Traits kBounded{.runtime_numbers = "to", .draws_per_element = 2};
+constexpr Traits kRange{.runtime_numbers = "from,to", .draws_per_element = 2};
 
 const Row kRows[] = {
     {"uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",
@@ -169,10 +171,9 @@ const Row kRows[] = {
     {"bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
      BernoulliTensor, kOneNumber},
     {"random(Tensor self, *, Generator? generator=None) -> Tensor", Random, kOneNumber},
-    {"random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor", RandomTo,
-     kOneNumber},
+    {"random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor", RandomTo, kBounded},
     {"random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
-     RandomFrom, kOneNumber},
+     RandomFrom, kRange},
     {"native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", Dropout, kOneNumber},
     {"native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
      DropoutBackward},

@@ -62,6 +62,25 @@ Registry::Registry() {
   Add("distance", DistanceRows());
   Add("view", ViewRows());
   Add("factory", FactoryRows());
+  Add("foreach", ForeachRows());
+  for (RegisteredRow& row : rows_) {
+    if (!row.row->traits.each.empty()) LinkEach(row);
+  }
+}
+
+// Numbers have the traits they have in the row that is applied; lists of them are run-time inputs.
+void Registry::LinkEach(RegisteredRow& row) {
+  row.each = Find(row.row->traits.each);
+  Check(row.each >= 0, "row ", row.schema.FullName(),
+        " applies an op without a row: ", row.row->traits.each);
+  const RegisteredRow& base = this->row(row.each);
+  row.is_special = base.is_special;
+  for (size_t i = 0; i < row.schema.arguments.size(); ++i) {
+    row.runtime_number[i] = row.schema.arguments[i].kind == ArgType::kScalarList;
+    if (i >= base.schema.arguments.size()) continue;
+    row.static_scalar[i] = base.static_scalar[i];
+    row.special_scalar[i] = base.special_scalar[i];
+  }
 }
 
 void Registry::Add(std::string_view family, std::span<const Row> rows) {
@@ -69,10 +88,15 @@ void Registry::Add(std::string_view family, std::span<const Row> rows) {
     Schema schema = ParseSchema(row.schema);
     const bool is_new = index_.emplace(schema.FullName(), static_cast<int>(rows_.size())).second;
     Check(is_new, "op ", schema.FullName(), " has two rows");
+    Check(row.traits.special_scalars.empty() == (row.traits.is_special == nullptr), "row ",
+          schema.FullName(), " must say which values of its special scalars are special");
     RegisteredRow entry{&row,
                         schema,
                         family,
                         Flags(schema, row.traits.static_scalars),
+                        Flags(schema, row.traits.special_scalars),
+                        row.traits.is_special,
+                        Flags(schema, row.traits.runtime_numbers),
                         Flags(schema, row.traits.checked_scalars),
                         ArgumentsNamed(schema, row.traits.also_writes),
                         ArgumentsNamed(schema, row.traits.same_dtype)};

@@ -16,9 +16,18 @@ struct RegisteredRow {
   Schema schema;
   std::string_view family;
   std::vector<bool> static_scalar;   // per argument
+  std::vector<bool> special_scalar;  // per argument
+  IsSpecialFn is_special;
+  std::vector<bool> runtime_number;  // per argument
   std::vector<bool> checked_scalar;  // per argument
   std::vector<int> also_writes;      // argument indices
   std::vector<int> same_dtype;       // argument indices
+  int each = -1;                     // the row of traits.each
+
+  // Whether a Scalar or float argument with this value is part of the program.
+  bool IsStatic(size_t argument, double value) const {
+    return static_scalar[argument] || (special_scalar[argument] && is_special(value));
+  }
 };
 
 class Registry {
@@ -32,6 +41,7 @@ class Registry {
  private:
   Registry();
   void Add(std::string_view family, std::span<const Row> rows);
+  void LinkEach(RegisteredRow& row);
   std::vector<RegisteredRow> rows_;
   std::unordered_map<std::string, int> index_;
 };

@@ -37,9 +37,19 @@ class Outcome {
 
 using LowerFn = Outcome (*)(Context&);
 
+// Whether the number `value` shapes the program: `x ** 2` is x * x, `alpha` 1 costs nothing.
+using IsSpecialFn = bool (*)(double value);
+
 struct Traits {
   // Names of Scalar/float arguments whose value shapes the program, comma separated.
   std::string_view static_scalars = {};
+  // Names of Scalar/float arguments that are part of the program only when `is_special` says so of
+  // their value; all other values share one program that takes the number at run time.
+  std::string_view special_scalars = {};
+  IsSpecialFn is_special = nullptr;
+  // Names of int, int[] and Scalar[] arguments that are run-time inputs; by default those are part
+  // of the program. A list's length always is.
+  std::string_view runtime_numbers = {};
   // Scalar arguments that must fit the result's dtype ("value cannot be converted ... without
   // overflow").
   std::string_view checked_scalars = {};
@@ -57,6 +67,10 @@ struct Traits {
   // The result is padded to its largest size along dim 0 and one more value (i64, rank 0) is
   // returned last: the true extent, read by the host. The meta kernel is not asked.
   bool counted = false;
+  // The row that this one applies to each entry of its Tensor[] (and Scalar[]) arguments, in place
+  // of a lowering ("_foreach_add.List" is "add.Tensor"). Arguments match by position; a number may
+  // stand for a tensor.
+  std::string_view each = {};
   // For captured graphs only: eager calls are PyTorch's own kernels (views, factories).
   bool captured_only = false;
 };
@@ -67,7 +81,7 @@ struct Traits {
 // argument.
 struct Row {
   std::string_view schema;
-  LowerFn lower;
+  LowerFn lower;  // nullptr where `traits.each` says what is done
   Traits traits = {};
 };
 

@@ -105,10 +105,13 @@ void ParseResults(std::string_view text, Schema* schema) {
   const bool tuple = text.size() > 1 && text.front() == '(' && text.back() == ')';
   for (std::string_view part : SplitTopLevel(tuple ? text.substr(1, text.size() - 2) : text)) {
     bool written = false;
-    StripAlias(part, &written);
+    const std::string type = StripAlias(part, &written);
+    schema->returns_list |= type.rfind("Tensor[]", 0) == 0;
     schema->result_written.push_back(written);
     ++schema->num_results;
   }
+  Require(!schema->returns_list || schema->num_results == 1,
+          "a list of tensors beside other results is not supported: '", text, "'");
 }
 
 }  // namespace

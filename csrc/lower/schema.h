@@ -43,6 +43,8 @@ struct Schema {
   std::vector<SchemaArg> arguments;
   int num_results = 0;
   std::vector<bool> result_written;  // the result is one of the written arguments
+  // The only result is a Tensor[]: how many tensors depends on the arguments.
+  bool returns_list = false;
 
   int IndexOf(std::string_view argument) const;  // -1 when there is none
   std::string FullName() const;                  // "add.Tensor"

@@ -31,24 +31,29 @@ Outcome Flip(Context& c) {
   return hlo::Reverse(x, dims);
 }
 
-Value RollDim(Value x, int64_t dim, int64_t shift) {
+// A window of the tensor beside itself; `shift` is of type i64 and rank 0.
+Value RollDim(Value x, int64_t dim, Value shift) {
   const int64_t size = x.dim(dim);
-  if (size == 0) return x;
-  const int64_t start = ((-shift % size) + size) % size;
-  if (start == 0) return x;
-  const Value parts[] = {hlo::SliceDim(x, dim, start, size), hlo::SliceDim(x, dim, 0, start)};
-  return hlo::Concatenate(parts, dim);
+  if (size < 2) return x;
+  const Value count = hlo::ConstantInt(x.builder(), DType::kI64, size);
+  const Value start = hlo::Rem(count - hlo::Rem(shift, count), count);  // -shift modulo size
+  const Value zero = hlo::ZerosLike(count);
+  std::vector<Value> starts(static_cast<size_t>(x.rank()), zero);
+  starts[static_cast<size_t>(dim)] = start;
+  const Value twice[] = {x, x};
+  return hlo::DynamicSlice(hlo::Concatenate(twice, dim), starts, x.dims());
 }
 
 Outcome Roll(Context& c) {
   Value x = c.Tensor("self");
-  const Dims shifts = c.Ints("shifts"), dims = c.Ints("dims");
+  const Dims dims = c.Ints("dims");
+  const auto shift = [&](size_t i) { return c.ScalarAt("shifts", i, DType::kI64); };
   if (x.rank() == 0 || x.num_elements() == 0) return x;
   if (dims.empty()) {
-    return hlo::Reshape(RollDim(hlo::Flatten(x), 0, shifts.at(0)), x.dims());
+    return hlo::Reshape(RollDim(hlo::Flatten(x), 0, shift(0)), x.dims());
   }
   for (size_t i = 0; i < dims.size(); ++i) {
-    x = RollDim(x, Context::WrapDim(dims[i], x.rank()), shifts.at(i));
+    x = RollDim(x, Context::WrapDim(dims[i], x.rank()), shift(i));
   }
   return x;
 }
@@ -76,7 +81,7 @@ Outcome Triangle(Context& c) {
   hlo::Builder& b = c.builder();
   const Dims matrix = {x.dim(-2), x.dim(-1)};
   Value distance = hlo::Iota(b, DType::kI64, matrix, 1) - hlo::Iota(b, DType::kI64, matrix, 0);
-  Value diagonal = hlo::ConstantInt(b, DType::kI64, c.Int("diagonal"), matrix);
+  Value diagonal = hlo::BroadcastTo(c.Scalar("diagonal", DType::kI64), matrix);
   Value mask = keep == Keep::kLower ? hlo::Le(distance, diagonal) : hlo::Ge(distance, diagonal);
   mask = hlo::BroadcastInDim(mask, x.dims(), {x.rank() - 2, x.rank() - 1});
   return hlo::Select(mask, x, hlo::ZerosLike(x));
@@ -132,10 +137,16 @@ Outcome PixelUnshuffle(Context& c) {
 const Row kRows[] = {
     {"cat(Tensor[] tensors, int dim=0) -> Tensor", Cat},
     {"flip(Tensor self, int[] dims) -> Tensor", Flip},
-    {"roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", Roll},
+    {"roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+     Roll,
+     {.runtime_numbers = "shifts"}},
     {"repeat(Tensor self, SymInt[] repeats) -> Tensor", Repeat},
-    {"tril(Tensor self, SymInt diagonal=0) -> Tensor", Triangle<Keep::kLower>},
-    {"triu(Tensor self, SymInt diagonal=0) -> Tensor", Triangle<Keep::kUpper>},
+    {"tril(Tensor self, SymInt diagonal=0) -> Tensor",
+     Triangle<Keep::kLower>,
+     {.runtime_numbers = "diagonal"}},
+    {"triu(Tensor self, SymInt diagonal=0) -> Tensor",
+     Triangle<Keep::kUpper>,
+     {.runtime_numbers = "diagonal"}},
     {"trace(Tensor self) -> Tensor", Trace},
     {"constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      ConstantPad,

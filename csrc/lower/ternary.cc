@@ -88,10 +88,16 @@ constexpr Row kRows[] = {
     {"clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", ClampMin<true>},
     {"clamp_max(Tensor self, Scalar max) -> Tensor", ClampMax<false>, {.checked_scalars = "max"}},
     {"clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", ClampMax<true>},
-    {"lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", LerpRow<false>},
+    {"lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+     LerpRow<false>,
+     {.checked_scalars = "weight"}},
     {"lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", LerpRow<true>},
-    {"addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", AddCMul},
-    {"addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", AddCDiv},
+    {"addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+     AddCMul,
+     {.checked_scalars = "value"}},
+    {"addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+     AddCDiv,
+     {.checked_scalars = "value"}},
 };
 
 }  // namespace

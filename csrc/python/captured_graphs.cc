@@ -200,7 +200,11 @@ class GraphBuilder {
         return value.cast<std::string>();
       case ArgType::kBoolList:
         return value.cast<std::vector<bool>>();
-      case ArgType::kScalarList:
+      case ArgType::kScalarList: {
+        std::vector<ir::Scalar> numbers;
+        for (const py::handle& entry : value) numbers.push_back(ScalarOf(entry));
+        return numbers;
+      }
       case ArgType::kFloatList:
         return value.cast<std::vector<double>>();
       case ArgType::kGenerator:

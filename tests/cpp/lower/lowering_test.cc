@@ -48,7 +48,51 @@ TEST(LowerGraph, SaysWhatTheProgramTakesAndGives) {
 
 TEST(LowerGraph, TheSameGraphGivesTheSameText) {
   EXPECT_EQ(LowerGraph(Add({4}, 2)).text, LowerGraph(Add({4}, 2)).text);
-  EXPECT_NE(LowerGraph(Add({4}, 2)).text, LowerGraph(Add({4}, 3)).text);
+}
+
+TEST(LowerGraph, ANumberIsARunTimeInputUnlessItIsSpecialOrCaptured) {
+  const Program two = LowerGraph(Add({4}, 2));
+  EXPECT_EQ(two.text, LowerGraph(Add({4}, 3)).text);
+  ASSERT_EQ(two.parameters.size(), 3U);
+  EXPECT_EQ(two.parameters[2].kind, Parameter::Kind::kScalar);
+  EXPECT_EQ(two.parameters[2].argument, 2);
+  EXPECT_TRUE(two.parameters[2].checked);
+  EXPECT_EQ(LowerGraph(Add({4}, 1)).parameters.size(), 2U);
+  ir::Graph captured = Add({4}, 2);
+  captured.captured = true;
+  EXPECT_EQ(LowerGraph(captured).parameters.size(), 2U);
+}
+
+// _foreach_add.ScalarList(self, numbers) over one-dimensional tensors of these lengths.
+ir::Graph AddEach(const std::vector<int64_t>& lengths) {
+  ir::Graph graph;
+  ir::Node node;
+  node.row = Registry::Get().Find("_foreach_add.ScalarList");
+  ir::TensorList self;
+  std::vector<ir::Scalar> numbers;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    graph.inputs.push_back(Tensor(DType::kF32, {lengths[i]}));
+    node.results.push_back({DType::kF32, {lengths[i]}});
+    self.values.push_back(static_cast<ir::ValueId>(i));
+    numbers.push_back({0.5 + static_cast<double>(i)});
+    graph.outputs.emplace_back().value = static_cast<ir::ValueId>(lengths.size() + i);
+  }
+  node.arguments = {self, numbers};
+  graph.nodes.push_back(node);
+  return graph;
+}
+
+TEST(LowerGraph, ARowForListsAppliesAnotherRowToEachEntry) {
+  const Program program = LowerGraph(AddEach({2, 3}));
+  EXPECT_EQ(program.unsupported, "");
+  ASSERT_EQ(program.outputs.size(), 2U);
+  EXPECT_EQ(program.outputs[0], (hlo::Type{DType::kF32, {2}}));
+  EXPECT_EQ(program.outputs[1], (hlo::Type{DType::kF32, {3}}));
+  std::vector<int> entries;
+  for (const Parameter& parameter : program.parameters) {
+    if (parameter.kind == Parameter::Kind::kScalar) entries.push_back(parameter.entry);
+  }
+  EXPECT_EQ(entries, (std::vector<int>{0, 1}));
 }
 
 TEST(LowerGraph, AWholeWriteMayReuseTheOldBuffer) {
