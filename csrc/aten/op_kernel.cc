@@ -2,6 +2,8 @@
 
 #include <ATen/native/Resize.h>
 
+#include <algorithm>
+
 #include "aten/device.h"
 #include "aten/errors.h"
 #include "aten/fallback.h"
@@ -113,6 +115,24 @@ void FillOperands(const Entry& entry, Call& call, int device, Scratch& scratch) 
   }
 }
 
+// One program reads every storage before it writes any, and of two results that go to one storage
+// the last would stay alone: views of one tensor in a list need their turns.
+bool NeedsTurns(const TensorUses& uses, bool reads_too) {
+  c10::SmallVector<const exec::Slot*, 8> written;
+  for (const TensorUse& use : uses)
+    if (use.written) written.push_back(use.slot);
+  std::ranges::sort(written);
+  if (std::ranges::adjacent_find(written) != written.end()) return true;
+  return reads_too && std::ranges::any_of(uses, [&](const TensorUse& use) {
+           return !use.written && std::ranges::binary_search(written, use.slot);
+         });
+}
+
+// PyTorch's own kernel for lists, tensor by tensor: the one of a device that registers none.
+void RunInTurns(const c10::OperatorHandle& op, c10::Stack* stack) {
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::VE), stack);
+}
+
 int64_t ReadCount(const exec::BufferRef& buffer) {
   int64_t count = 0;
   TORCH_INTERNAL_ASSERT(buffer->buffer().nbytes() == sizeof(count));
@@ -148,6 +168,14 @@ void OpKernel::Run(c10::Stack* stack) {
       ResizeOutputs(*entry, call);
       resized = true;
       continue;
+    }
+    if (entry->targets.size() > 1) {
+      const bool by_tensor =
+          binding_.op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+      if (NeedsTurns(call.uses(), by_tensor)) [[unlikely]] {
+        if (by_tensor) return RunInTurns(binding_.op, stack);
+        return Fallback(binding_.op, stack, "two of its results are views of one tensor");
+      }
     }
     const int device = call.device() < 0 ? CurrentDevice() : call.device();
     const ScratchLease lease;

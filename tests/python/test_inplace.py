@@ -200,3 +200,25 @@ def test_foreach_writes(device: torch.device) -> None:
         return xs, torch._foreach_norm(xs)
 
     check(program, device, rtol=1e-6, atol=1e-6)
+
+
+def test_writes_to_several_views_of_one_tensor_all_arrive(device: torch.device) -> None:
+    """As FSDP and DDP keep parameters and gradients: parts of one buffer, written as a list."""
+
+    def program(where: torch.device) -> object:
+        base = arange(where, 10)
+        torch._foreach_add_(list(base.split([3, 3, 4])), 1.0)
+        torch._foreach_copy_(list(base[4:].split([2, 4])), [arange(where, 2), arange(where, 4)])
+        x, y = arange(where, 3), arange(where, 3) + 10
+        torch._foreach_add_([x, y], [y, x])  # the second sees what the first wrote
+        torch._foreach_mul_([x, x], 2.0)
+        split = arange(where, 8)
+        torch.split_with_sizes_copy(arange(where, 6), [2, 4], out=[split[:2], split[3:7]])
+        both = torch.zeros(2, 3, dtype=torch.float64, device=where)
+        torch.linalg.slogdet(
+            torch.eye(2, dtype=torch.float64, device=where).expand(3, 2, 2) * 2,
+            out=(both[0], both[1]),
+        )
+        return base, x, y, split, both
+
+    check(program, device)
