@@ -51,6 +51,15 @@ asan: build/asan/build.ninja  ## the C++ tests under AddressSanitizer and UBSan
 	@export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1; \
 	  TPJRT_TEST_PLUGINS=$(PLUGINS) $(CTEST) --test-dir build/asan
 
+# ThreadSanitizer of GCC 12 cannot place its memory where addresses are more random than this.
+NO_ASLR = $$([ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)" -le 28 ] || echo setarch -R)
+
+.PHONY: tsan
+tsan: build/tsan/build.ninja  ## the C++ tests under ThreadSanitizer, which must see a planted race
+	@$(BUILD) build/tsan -j $(JOBS) --target core_tests race_check
+	@export TSAN_OPTIONS=ignore_noninstrumented_modules=1; plugins=$(PLUGINS); \
+	  TPJRT_TEST_PLUGINS=$${plugins%%:*} $(NO_ASLR) $(CTEST) --test-dir build/tsan
+
 .PHONY: py-test
 py-test: build  ## the Python tests alone
 	@TPJRT_TEST_PLUGINS=$(PLUGINS) $(BIN)/pytest
@@ -95,6 +104,10 @@ build/release/build.ninja: | $(DEPS)
 build/asan/build.ninja: | $(DEPS)
 	@scripts/system.sh $(PYTHON)
 	@$(CONFIGURE) -B build/asan -DCMAKE_BUILD_TYPE=Debug -DTPJRT_SANITIZE=ON -DTPJRT_GLUE=OFF
+
+build/tsan/build.ninja: | $(DEPS)
+	@scripts/system.sh $(PYTHON)
+	@$(CONFIGURE) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DTPJRT_TSAN=ON -DTPJRT_PLANT_RACE=ON -DTPJRT_GLUE=OFF
 
 .PHONY: venv
 venv: $(INSTALLED)  ## the virtual environment with pinned packages

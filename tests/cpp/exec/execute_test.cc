@@ -49,14 +49,19 @@ ExecutableRef AddProgram(int64_t n, bool alias) {
   return OpenRuntime().programs().Compile(Runtime::Get().client(), text, 2);
 }
 
+const PhysicalType* TypeOf(Slot& slot) {
+  const std::lock_guard lock(slot.mutex);
+  return slot.type;
+}
+
 void AddInto(const pjrt::Executable& program, Slot& target, Slot& other) {
   std::array operands{Operand{}, Operand{}};
   operands[0].slot = &target;
-  operands[0].type = target.type;
+  operands[0].type = TypeOf(target);
   operands[0].may_donate = true;
   operands[1].slot = &other;
-  operands[1].type = other.type;
-  const std::array destinations{Destination{&target, target.type}};
+  operands[1].type = TypeOf(other);
+  const std::array destinations{Destination{&target, operands[0].type}};
   std::vector<BufferRef> results;
   Execute(program, 0, operands, destinations, &results);
 }
