@@ -129,8 +129,8 @@ $(INSTALLED): pyproject.toml $(DEPS)
 	@touch $@
 
 .PHONY: wheel
-wheel: $(DEPS)  ## an installable wheel in dist/
-	@$(PY) -m pip wheel --no-deps --no-build-isolation -w dist .
+wheel: extension  ## an installable wheel in dist/
+	@$(PY) scripts/wheel.py dist
 
 .PHONY: clean
 clean:  ## remove everything built, keep the virtual environment

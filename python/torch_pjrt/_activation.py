@@ -76,6 +76,7 @@ def activate() -> None:
 
 
 def _load_core() -> ModuleType:
+    _require_torch(_built_for())
     try:
         from torch_pjrt import _C
     except ImportError as error:
@@ -85,6 +86,28 @@ def _load_core() -> ModuleType:
             " for it"
         ) from error
     return _C
+
+
+def _built_for() -> str | None:
+    """The release of torch the extension is built for; None when nothing was built."""
+    try:
+        from torch_pjrt import _built_for
+    except ModuleNotFoundError:
+        return None
+    return _built_for.TORCH
+
+
+def _require_torch(release: str | None) -> None:
+    """Raises ImportError unless torch is of this release, of any build: +cpu, +cu130, ...
+
+    The extension uses torch's unstable C++ interface; with another release loading it fails on a
+    missing symbol at best.
+    """
+    if release is not None and torch.__version__.partition("+")[0] != release:
+        raise ImportError(
+            f"it is built for torch {release}, and this is torch {torch.__version__}: install"
+            f" torch=={release}, or a torch-pjrt that is built for this torch"
+        )
 
 
 def disable(error: Exception) -> str:

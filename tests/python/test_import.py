@@ -144,6 +144,62 @@ def test_a_missing_extension_is_a_warning_and_an_error_on_use() -> None:
     assert "RuntimeWarning" in done.stderr and "_C" in done.stderr
 
 
+ANOTHER_TORCH = (
+    "it is built for torch {built}, and this is torch {present}: install torch=={built}, or a"
+    " torch-pjrt that is built for this torch"
+)
+NOTHING_LOADED = (
+    'assert "torch_pjrt._C" not in sys.modules; '
+    'assert "libtorch_pjrt_core" not in open("/proc/self/maps").read()'
+)
+
+
+def test_another_torch_is_refused_before_the_extension_is_loaded() -> None:
+    code = f"""
+        import sys, torch
+        torch.__version__ = "2.99.1+cu999"
+        try:
+            import torch_pjrt
+        except ImportError as error:
+            print(error)
+        {NOTHING_LOADED}
+    """
+    message = output_of(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    built = torch.__version__.partition("+")[0]
+    assert message.endswith(ANOTHER_TORCH.format(built=built, present="2.99.1+cu999"))
+    assert "\n" not in message
+
+
+def test_autoload_in_another_torch_is_a_warning_and_an_error_on_use() -> None:
+    code = f"""
+        import sys, types
+        built_for = sys.modules["torch_pjrt._built_for"] = types.ModuleType("_built_for")
+        built_for.TORCH = "2.99.1"
+        import torch
+        assert torch.ones(2).sum() == 2 and not torch.accelerator.is_available()
+        {NOTHING_LOADED}
+        try:
+            torch.ones(2, device="pjrt")
+        except RuntimeError as error:
+            print(error)
+    """
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    sentence = ANOTHER_TORCH.format(built="2.99.1", present=torch.__version__)
+    assert sentence in done.stderr and "RuntimeWarning" in done.stderr
+    assert sentence in done.stdout
+
+
+def test_another_build_of_the_same_torch_is_accepted() -> None:
+    code = """
+        import torch
+        torch.__version__ = torch.__version__.partition("+")[0] + "+local"
+        import torch_pjrt
+        print(torch.ones(2, device="pjrt").sum().item())
+    """
+    assert output_of(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "2.0"
+
+
 CUDA_BUILD = """
     import torch
     assert not hasattr(torch, "pjrt")

@@ -57,7 +57,8 @@ class _RegistryLoader(importlib.abc.Loader):
 
 
 def _set_default(registry: ModuleType, device_type: str) -> None:
-    registry.register_backend(_pjrt, name="pjrt")
+    if "pjrt" not in registry._BACKENDS:  # else PyTorch found our entry point, and registers it
+        registry.register_backend(_pjrt, name="pjrt")
     if registry.get_default_backend() == "inductor":
         registry.set_default_backend(DefaultBackend(device_type))
 
