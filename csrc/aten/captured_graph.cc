@@ -19,6 +19,7 @@ using Names = std::vector<std::string>;
 
 std::string NameOf(const ir::Node& node) {
   if (node.control != ir::Control::kNone) return "control flow";
+  if (node.function) return node.function->op;
   return "aten::" + lower::Registry::Get().row(node.row).schema.FullName();
 }
 

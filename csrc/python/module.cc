@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "aten/device.h"
+#include "aten/process_groups.h"
 #include "aten/register.h"
 #include "python/bindings.h"
 
@@ -23,10 +24,13 @@ PYBIND11_MODULE(_C, m) {
   aten::RegisterAutocast();
   aten::RegisterFallback();
   aten::RegisterProfiler();
+  aten::RegisterProcessGroups();
+  aten::RegisterDdpTimer();
   python::BindErrors(m);
   python::BindRuntime(m);
   python::BindDevices(m);
   python::BindOps(m);
   python::BindCapturedGraphs(m);
   python::BindCache(m);
+  python::BindDistributed(m);
 }

@@ -60,7 +60,7 @@ def activate() -> None:
     settings = config()
     chosen = _discovery.choose(settings)
     core_module = _load_core()
-    from torch_pjrt import device
+    from torch_pjrt import device, distributed
 
     core_module.set_config_provider(_on_first_use)
     core_module.set_static_device_count(chosen.static_device_count)
@@ -70,6 +70,7 @@ def activate() -> None:
     _register(chosen.device_name, device)
     backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
     torch.__future__.set_swap_module_params_on_conversion(_SwapOnceUsed())  # type: ignore[arg-type]
+    distributed.register(chosen.device_name)
     os.register_at_fork(after_in_child=_note_fork)
     default_backend.install(chosen.device_name)
     _core, _choice = core_module, chosen
