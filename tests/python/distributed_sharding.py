@@ -149,7 +149,8 @@ def check_tensor_parallel(r: Rank) -> None:
         module.to(device)
         plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
         parallelize_module(module, mesh, plan)
-        optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+        # One by one: PyTorch's list operators refuse sharded and plain parameters in one list.
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9, foreach=False)
         torch.manual_seed(5)
         x = torch.randn(4, 8).to(device)
         losses = []

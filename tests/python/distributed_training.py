@@ -134,7 +134,7 @@ def check_unused_parameters(r: Rank) -> None:
 def check_communication_hooks(r: Rank) -> None:
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
-    def in_bfloat16(group: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    def in_bfloat16(group, bucket):  # PyTorch compares annotations with types, not with strings
         # By its own name PyTorch wants CUDA for it, for a module on the CPU too.
         return default_hooks.bf16_compress_hook(group, bucket)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from distributed_worker import checks
-from support import ROOT, output_of
+from support import CACHE, ROOT, output_of
 
 pytestmark = pytest.mark.own_device
 
@@ -35,7 +35,7 @@ GROUPS = {
 
 def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TORCH_PJRT_")}
-    kept.update(OMP_NUM_THREADS="1", **environment)
+    kept.update(OMP_NUM_THREADS="1", TORCH_PJRT_CACHE_DIR=str(CACHE), **environment)
     return subprocess.Popen(
         [sys.executable, *arguments],
         env=kept,
