@@ -61,7 +61,10 @@ std::string Describe(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes) {
     const Schema* schema = node.row < 0 ? nullptr : &Registry::Get().row(node.row).schema;
     if (out.tellp() > 0) out << "\n";
-    out << (schema ? schema->FullName() : node.function ? node.function->op : "control flow") << "(";
+    out << (schema          ? schema->FullName()
+            : node.function ? node.function->op
+                            : "control flow")
+        << "(";
     for (size_t i = 0; i < node.arguments.size(); ++i) {
       if (i) out << ", ";
       if (schema && schema->arguments[i].kind != ArgType::kTensor)
