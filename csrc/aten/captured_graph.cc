@@ -41,11 +41,11 @@ int64_t Since(std::chrono::steady_clock::time_point start) {
   return (std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1);
 }
 
-uint64_t DrawsOf(const ir::Node& node) {
-  if (node.control != ir::Control::kNone) return 0;
-  if (node.function) return 0;
+// Nothing for a node that is not random; none for an empty result.
+std::optional<uint64_t> DrawsOf(const ir::Node& node) {
+  if (node.row < 0) return std::nullopt;
   const int each = lower::Registry::Get().row(node.row).row->traits.draws_per_element;
-  if (each == 0 || node.results.empty()) return 0;
+  if (each == 0 || node.results.empty()) return std::nullopt;
   return static_cast<uint64_t>(each) *
          static_cast<uint64_t>(c10::multiply_integers(node.results[0].sizes));
 }
@@ -82,9 +82,9 @@ CapturedGraph::CapturedGraph(std::string name, ir::Graph graph, std::vector<Capt
   }
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const auto node = static_cast<int>(i);
-    const uint64_t draws = DrawsOf(graph_.nodes[i]);
+    const std::optional<uint64_t> draws = DrawsOf(graph_.nodes[i]);
     const auto own = generators.find(node);
-    if (draws > 0) draws_.push_back({node, draws, own == generators.end() ? -1 : own->second});
+    if (draws) draws_.push_back({node, *draws, own == generators.end() ? -1 : own->second});
   }
 }
 

@@ -192,6 +192,7 @@ def test_random_numbers_are_the_eager_ones(device: torch.device) -> None:
             F.dropout(x, 0.5),
             torch.bernoulli(torch.full_like(x, 0.3)),
             torch.randperm(6, device=x.device),
+            torch.rand(0, 3, device=x.device),
         ]
 
     x = torch.ones(4, 8, device=device)
