@@ -119,6 +119,12 @@ Outcome NativeBatchNorm(Context& c) {
   return Forward(c, training, true, false, !training);
 }
 
+Outcome NativeBatchNormFunctional(Context& c) {
+  // Otherwise the CPU's statistics are empty, and PyTorch's meta kernels say that they are not.
+  if (!c.Bool("training")) return Unsupported{"functional batch norm that does not train"};
+  return Forward(c, true, true, false);
+}
+
 Outcome NativeBatchNormNoStats(Context& c) {
   if (!c.Bool("training")) return Unsupported{"batch norm without running statistics must train"};
   return Forward(c, true, false, false);

@@ -9,6 +9,7 @@
 namespace tpjrt::lower {
 
 Outcome NativeBatchNorm(Context& c);            // `training` and optional running statistics
+Outcome NativeBatchNormFunctional(Context& c);  // `training` only
 Outcome NativeBatchNormNoStats(Context& c);     // `training`, no running statistics
 Outcome NativeBatchNormNoTraining(Context& c);  // reads the running statistics
 Outcome BatchNormWithUpdate(Context& c);        // trains; four results, the last one unused

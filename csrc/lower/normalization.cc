@@ -163,7 +163,7 @@ const Row kRows[] = {
      "running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, "
      "Tensor, "
      "Tensor, Tensor running_mean_out, Tensor running_var_out)",
-     NativeBatchNorm},
+     NativeBatchNormFunctional},
     {"_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
      "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      NativeBatchNormNoStats},
