@@ -75,6 +75,18 @@ def opinfo_records(proxy_environment: dict[str, str], device: torch.device) -> l
     return opinfo.run(device.type, proxy_environment, "--proxy", proxy)
 
 
+@pytest.fixture
+def no_fallback(device: torch.device, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test in which an operator ran on the CPU."""
+    if device.type == "cpu":
+        yield
+        return
+    pjrt = request.getfixturevalue("pjrt")
+    pjrt.set_fallback("silent")
+    yield
+    assert pjrt.fallback_counts() == {}
+
+
 @pytest.fixture(autouse=True)
 def fresh_state(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fixed seeds, counters at zero, and every process-wide setting as it was."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -12,17 +12,7 @@ from support import CPU
 from torch import nn
 
 F = nn.functional
-
-
-@pytest.fixture(autouse=True)
-def no_fallback(device: torch.device, request: pytest.FixtureRequest) -> Iterator[None]:
-    if device.type == "cpu":
-        yield
-        return
-    pjrt = request.getfixturevalue("pjrt")
-    pjrt.set_fallback("silent")
-    yield
-    assert pjrt.fallback_counts() == {}
+pytestmark = pytest.mark.usefixtures("no_fallback")
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,7 @@ from support import CPU
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 PAD, VOCABULARY = 0, 128
-
-
-@pytest.fixture(autouse=True)
-def no_fallback(device: torch.device, request: pytest.FixtureRequest) -> Iterator[None]:
-    if device.type == "cpu":
-        yield
-        return
-    pjrt = request.getfixturevalue("pjrt")
-    pjrt.set_fallback("silent")
-    yield
-    assert pjrt.fallback_counts() == {}
+pytestmark = pytest.mark.usefixtures("no_fallback")
 
 
 @pytest.fixture
