@@ -61,19 +61,12 @@ Tensor& CheckedBernoulli(Tensor& self, double p, OptionalGenerator generator) {
   TORCH_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   return Draw("aten::bernoulli_.float", self, p, std::move(generator));
 }
-Tensor& CheckedRandom(Tensor& self, int64_t from, std::optional<int64_t> to,
-                      OptionalGenerator generator) {
-  if (to.has_value() && from < *to) {
-    at::native::templates::check_from_to_in_range(from, *to - 1, self.dtype());
-  }
-  return Draw("aten::random_.from", self, from, to, std::move(generator));
-}
 
 }  // namespace
 
 bool IsCheckedFirst(const std::string& name) {
-  static const char* kNames[] = {"uniform_",     "normal_", "log_normal_",  "geometric_",
-                                 "exponential_", "cauchy_", "random_.from", "bernoulli_.float"};
+  static const char* kNames[] = {"uniform_",     "normal_", "log_normal_",     "geometric_",
+                                 "exponential_", "cauchy_", "bernoulli_.float"};
   return std::any_of(std::begin(kNames), std::end(kNames),
                      [&](const char* known) { return name == known; });
 }
@@ -88,7 +81,6 @@ void RegisterRandomChecks() {
   library->impl("geometric_", TORCH_FN(CheckedGeometric));
   library->impl("cauchy_", TORCH_FN(CheckedCauchy));
   library->impl("bernoulli_.float", TORCH_FN(CheckedBernoulli));
-  library->impl("random_.from", TORCH_FN(CheckedRandom));
 }
 
 }  // namespace tpjrt::aten

@@ -19,7 +19,8 @@ Outcome Zero(Context& c) {
 // 0, 1, 2, ... with the result's dims (rank 1).
 Value Steps(Context& c, DType dtype) { return hlo::Iota(c.builder(), dtype, c.Result().dims, 0); }
 
-// PyTorch computes ranges of integers in int64. The size is the result's: the glue has resized it.
+// PyTorch computes ranges of integers in int64. The size is the result's: of an
+// out= the glue has resized it.
 Outcome Range(Context& c) {
   const DType type = c.Result().dtype;
   const DType compute = IsInteger(type) ? DType::kI64 : ComputeType(type);
@@ -97,6 +98,11 @@ constexpr Row kRows[] = {
     {"zero(Tensor self) -> Tensor", Zero},
     {"arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
      Range},
+    {"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
+     "Layout? "
+     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     Range,
+     {.captured_only = true}},
     {"range.out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)", Range},
     {"linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
      Linspace},

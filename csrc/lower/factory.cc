@@ -9,7 +9,6 @@
 #include "lower/pointwise.h"
 #include "lower/random_integers.h"
 #include "lower/sampling.h"
-#include "lower/special_math.h"
 
 namespace tpjrt::lower {
 namespace {
@@ -22,16 +21,6 @@ Outcome Ones(Context& c) {
 }
 Outcome Full(Context& c) { return WideScalar(c, "fill_value", c.Result().dtype); }
 Outcome ScalarTensor(Context& c) { return WideScalar(c, "s", c.Result().dtype); }
-
-Outcome Range(Context& c) {
-  const DType type = c.Result().dtype;
-  const DType compute = IsInteger(type) ? DType::kI64 : ComputeType(type);
-  const Value index = hlo::Iota(c.builder(), compute, c.Result().dims, 0);
-  const Value start = WideScalar(c, "start", compute);
-  const Value step = WideScalar(c, "step", compute);
-  // Integers as start + i * step, floats as PyTorch's CPU kernel computes them.
-  return hlo::Convert(index * step + start, type);
-}
 
 Outcome Uniform(Context& c) {
   const Type& out = c.Result();
@@ -89,8 +78,6 @@ constexpr Row kRows[] = {
     {"full_like(Tensor self, Scalar fill_value, *, " TPJRT_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
      Full, kCaptured},
-    {"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " TPJRT_OPTIONS ") -> Tensor",
-     Range, kCaptured},
     {"rand(SymInt[] size, *, " TPJRT_OPTIONS ") -> Tensor", Uniform, kOneNumber},
     {"randn(SymInt[] size, *, " TPJRT_OPTIONS ") -> Tensor", Normal, kTwoNumbers},
     {"rand_like(Tensor self, *, " TPJRT_OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",

@@ -57,18 +57,17 @@ def table() -> dict[OpOverload, Decomposition]:
             op = _overload(name)
             if not can_capture(op):
                 decompositions.setdefault(op, _composite(op))
-    for name in torch._C._dispatch_get_all_op_names():
-        if name.startswith("prims::"):
-            packet, _, overload = name.removeprefix("prims::").partition(".")
-            prim = getattr(getattr(torch.ops.prims, packet), overload or "default")
+        elif name.startswith("prims::"):
+            prim = _overload(name)
             if hasattr(prim, "impl_aten"):  # what PyTorch says it is in terms of aten
                 decompositions.setdefault(prim, prim.impl_aten)
     return decompositions
 
 
 def _overload(name: str) -> OpOverload:
-    packet, _, overload = name.removeprefix("aten::").partition(".")
-    op: OpOverload = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    op: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
     return op
 
 

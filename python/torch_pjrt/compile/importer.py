@@ -85,13 +85,16 @@ def complete_values(graph: fx.Graph) -> None:
 
 def region_results(region: fx.GraphModule) -> list[Any]:
     """What a control flow region returns, in a row."""
-    returned = region.graph.output_node().args[0]
-    return list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    return as_list(region.graph.output_node().args[0])
 
 
 def results_of(node: fx.Node) -> list[torch.Tensor | None]:
     """The node's results in a row."""
-    value = value_of(node)
+    return as_list(value_of(node))
+
+
+def as_list(value: Any) -> list[Any]:
+    """The entries of a list or tuple; anything else as the only entry."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

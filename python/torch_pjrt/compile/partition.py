@@ -144,7 +144,7 @@ def is_size(node: fx.Node) -> bool:
 
 
 def _is_row_major(source: object) -> bool:
-    fake = value_of(source) if isinstance(source, fx.Node) else None
+    fake = value_of(source)
     return fake is not None and fake.is_contiguous() and fake.storage_offset() == 0
 
 
@@ -177,7 +177,7 @@ class _Partitioner:
         self.device = device
         self.refused = refused
         self.level: dict[fx.Node, int] = {}
-        self.lowered: dict[fx.Node, int] = {}  # its segment's level
+        self.lowered: set[fx.Node] = set()  # in the segment of their level
         self.writes = [n for n in graph.nodes if self._is_write(n)]
 
     def plan(self) -> Plan:
@@ -189,12 +189,12 @@ class _Partitioner:
             if given or node in self.writes:
                 self.level[node] = 0
                 continue
-            if self._joins_its_source(node):
+            if node.target is operator.getitem:
                 source = node.args[0]
                 assert isinstance(source, fx.Node)
                 self.level[node] = self.level[source]
                 if source in self.lowered:
-                    self.lowered[node] = self.lowered[source]
+                    self.lowered.add(node)
                     segments[self.level[node]].append(node)
                 else:
                     eager.setdefault(self.level[node], []).append(node)
@@ -213,7 +213,7 @@ class _Partitioner:
                 eager.setdefault(level, []).append(node)
             else:
                 level = max(map(self._after, node.all_input_nodes), default=0)
-                self.lowered[node] = level
+                self.lowered.add(node)
                 segments.setdefault(level, []).append(node)
             self.level[node] = level
         return self._assemble(segments, eager)
@@ -222,9 +222,6 @@ class _Partitioner:
         given = source.op != "call_function" or source in self.constants
         runs_alone = not given and source not in self.lowered and not is_size(source)
         return self.level[source] + (1 if runs_alone else 0)
-
-    def _joins_its_source(self, node: fx.Node) -> bool:
-        return node.target is operator.getitem
 
     def _is_write(self, node: fx.Node) -> bool:
         if node.op != "call_function" or node.target is not COPY:

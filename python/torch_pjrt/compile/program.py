@@ -18,6 +18,7 @@ from torch_pjrt.compile import report
 from torch_pjrt.compile.importer import (
     Segment,
     UnsupportedNode,
+    as_list,
     complete_values,
     concrete,
     import_segment,
@@ -78,7 +79,7 @@ class Program:
         complete_values(gm.graph)
         self.symbols = _Symbols(self.placeholders)
         self.constants = {n: getattr(gm, n.target) for n in gm.graph.nodes if n.op == "get_attr"}
-        _fold_constants(gm.graph, self.constants, device)
+        _fold_constants(gm.graph, self.constants)
         self.plan = self._partition()
         self.variants: dict[tuple[int, ...], _Variant] = {}
         if not self.symbols.free:
@@ -173,7 +174,7 @@ def _unbacked(segment: Segment, symbols: dict[sympy.Symbol, int]) -> bool:
     return bool(needed - set(symbols))
 
 
-def _fold_constants(graph: fx.Graph, constants: dict[fx.Node, Any], device: torch.device) -> None:
+def _fold_constants(graph: fx.Graph, constants: dict[fx.Node, Any]) -> None:
     """Copies of constants to the device are made once, when the graph is compiled."""
     ops = torch.ops.aten
     copies = (ops.lift_fresh_copy.default, ops._to_copy.default, ops.lift_fresh.default)
@@ -287,16 +288,12 @@ class _Variant:
 
 def _bind_unbacked(node: fx.Node, value: Any, symbols: dict[sympy.Symbol, int]) -> None:
     """Sizes and numbers that are known once a node has run."""
-    for fake, real in zip(results_of(node), _row(value), strict=False):
+    for fake, real in zip(results_of(node), as_list(value), strict=False):
         if isinstance(fake, torch.Tensor) and isinstance(real, torch.Tensor):
             for size, found in zip(fake.shape, real.shape, strict=True):
                 _bind(size, found, symbols)
         else:
             _bind(fake, real, symbols)
-
-
-def _row(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _bind(size: Any, found: Any, symbols: dict[sympy.Symbol, int]) -> None:
